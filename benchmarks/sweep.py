@@ -24,7 +24,6 @@ from cloneproof.sweeps.cluster import cluster
 from cloneproof.sweeps.grid import points_of
 from cloneproof.sweeps.store import open_store, read_index, store_status
 from cloneproof.sweeps.sweep import Sizes, parts_by_key
-from cloneproof.sweeps.tasks import Chunk
 from tables import new_table, print_table
 
 MARKET = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)
@@ -91,8 +90,8 @@ def many_chunks(folder: Path, count: int = 100_000) -> tuple[float, float, float
     contents = np.random.default_rng(0).random((100, 11)).tobytes()
     with open_store(folder, code_version()) as store:
         index, _ = read_index(store, {key: part.columns for key, part in parts.items()})
-        for key in index.missing(needs):
-            store.write(Chunk(key, 0, 100), contents)
+        for chunk in index.missing(needs):
+            store.write(chunk, contents)
     assert store_status(folder).chunks == count
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return time.perf_counter() - wall, time.process_time() - processor, memory

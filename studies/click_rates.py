@@ -21,8 +21,7 @@ from cloneproof.advice.assumptions import best_responses
 from cloneproof.advice.declared import declared_market
 from cloneproof.advice.regret import SamplingBudget
 from cloneproof.advice.tuning import tuned_mechanism
-from cloneproof.analysis.audit.copy_vectors import kinds_of
-from cloneproof.analysis.equilibrium import Strategies, iterate, payoff_table
+from cloneproof.analysis.equilibrium import CopyGame, fastest_engine, iterate
 from cloneproof.cli.output import print_sections
 from cloneproof.engines.deadline import Deadline
 from cloneproof.market.market import full_copies
@@ -78,15 +77,14 @@ def tuned(name: str, market: cp.Market) -> cp.Mechanism:
 
 def best_leaving_out(market: cp.Market, made: cp.Mechanism) -> cp.results.Equilibrium:
     """Iterated best responses where agents may leave items out and not copy."""
-    kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
     vectors = {
         agent.name: [(1,) * kept + (0,) * (agent.count - kept) for kept in range(agent.count, 0, -1)]
         for agent in market.agents
     }
     honest = full_copies(market.agents, None)
-    table = payoff_table(market, made, None, 0)
-    strategies = Strategies(vectors, kinds, 1e-6, damping=1.0)
-    return iterate(table, strategies, honest, 12, Deadline(), 1, "items left out")
+    engine = fastest_engine(market, made, None)
+    game = CopyGame(market, made, vectors, engine, tolerance=1e-6, damping=1.0)
+    return iterate(game, honest, 12, Deadline(), "items left out")
 
 
 def profile(found: cp.results.Equilibrium) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import cloneproof as cp
 from cloneproof._files import check_place, write_whole
 from cloneproof.errors import FileError, SweepError
 from cloneproof.sweeps.table import check_output
@@ -41,7 +42,9 @@ def test_a_named_pipe_is_written_to_and_stays_one(pipe):
 
 def test_a_command_writes_to_a_named_pipe(pipe):
     path, received = pipe
-    done = run("audit", CREATORS, "-m", "h-etc-r", "--certificate", path)
+    market = path.with_name("market.toml")
+    cp.save_market(cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5]))], horizon=40), market)
+    done = run("audit", market, "-m", "etc", "--set", "arm_rounds=2", "--certificate", path)
     assert done.returncode == 1, done.stderr
     assert stat.S_ISFIFO(path.stat().st_mode)
     assert b"exploitable" in received()

@@ -61,9 +61,8 @@ def test_seconds_is_the_limit_of_the_search_and_leaves_the_rest_of_it():
 
 
 def test_a_market_of_any_size_fits_a_screen():
-    agents = [
-        cp.Agent(f"a name that is long {k} " * 9, 3, cp.Empirical([i / 900 for i in range(900)])) for k in range(1000)
-    ]
+    prior = cp.Empirical([i / 900 for i in range(900)])
+    agents = [cp.Agent(f"a name that is long {k} " * 9, 3, prior) for k in range(1000)]
     parts = {f"segment {k}": 1 / 1000 for k in range(1000)}
     big = cp.Market(agents, 10**6, segments=parts, positions=[1 / (k + 1) for k in range(1000)], gap=0.1)
     assert len(repr(big)) < 24 * 80

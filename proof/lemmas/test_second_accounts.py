@@ -55,15 +55,6 @@ def test_a_flood_is_hardly_ever_interrupted(name):
     assert bound < 0.3
 
 
-def test_a_flood_earns_more_than_honesty_in_the_limit():
-    """T E[v] against T E[max] / n, for priors with ties, with zeros, and of one value."""
-    for values in ([0.5], [0, 1], [0, 0, 1], [0.2, 0.4, 0.9]):
-        best = Fraction(0)
-        for drawn in product(map(Fraction, values), repeat=3):
-            best += max(drawn) / len(values) ** 3
-        assert best / 3 < sum(map(Fraction, values)) / len(values)
-
-
 @pytest.mark.parametrize(("agents", "accounts"), [(2, 2), (3, 2), (3, 3), (4, 5)])
 @pytest.mark.parametrize(("values", "weights"), [((1, 3), (1, 1)), ((0, 2, 4), (3, 1, 2)), ((2,), (1,))])
 def test_the_floor_by_enumeration(agents, accounts, values, weights):

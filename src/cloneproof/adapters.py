@@ -388,6 +388,9 @@ class LiteLLMRouting:
         state: str | None = None,
         **terms: Any,  # noqa: ANN401
     ) -> None:
+        if not hasattr(router, "registry"):
+            kind = type(router).__name__
+            raise EngineError(f"expected a litellm.Router with a registry, got {kind}; use LiteLLM 1.109 or newer")
         self.router, self.group, self.segment_of, self.quality, self.state = router, group, segment_of, quality, state
         self.weights, self.worth_nothing = WEIGHTS | dict.fromkeys(WEIGHTS, 0.0) | dict(weights), worth_nothing
         if set(self.weights) != set(WEIGHTS) or abs(sum(self.weights.values()) - 1) > 1e-9:

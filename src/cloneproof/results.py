@@ -10,8 +10,8 @@ Each has `to_dict()`, which is also the command line's `--json`, or is a plain n
 
 from cloneproof.advice.comparison import Comparison
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.audit.gained import CopyLimit, Deduplication, InformedGain, KnowledgeGain, NearCopyGain
-from cloneproof.analysis.audit.result import Audit, Witness
+from cloneproof.analysis.audit.result import Audit, CopyLimit, Deduplication, InformedGain, KnowledgeGain, NearCopyGain
+from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.equilibrium import Equilibrium
 from cloneproof.analysis.gain import Finding, Gain

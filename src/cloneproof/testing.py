@@ -8,7 +8,8 @@ from typing import Any
 
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.question import Auditable
-from cloneproof.analysis.audit.result import Audit, pays
+from cloneproof.analysis.audit.result import Audit
+from cloneproof.analysis.audit.search_result import pays
 from cloneproof.analysis.audit.smallest import attack_in
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.search import SEARCH, Search

@@ -2,13 +2,11 @@
 
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.copy_vectors import OriginalKinds
-from cloneproof.analysis.equilibrium import Strategies, follow
+from cloneproof.analysis.equilibrium import CopyGame, follow
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, Evaluation
 
@@ -80,11 +78,8 @@ def test_samples_end_where_the_tree_does():
     assert sampled.incentives["ana"].low <= exact.incentives["ana"].value <= sampled.incentives["ana"].high
 
 
-class Pennies:
+class Pennies(CopyGame):
     """A game of two agents with one or two copies each, in which the first wants to be equal and the second not."""
-
-    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10)
-    kinds = MappingProxyType({"ana": 0, "bo": 1})
 
     def evaluation(self, profile):
         equal = profile["ana"] == profile["bo"]
@@ -92,20 +87,13 @@ class Pennies:
         paid = {name: Estimate(value, 0.0, "proven", "") for name, value in payoffs.items()}
         return Evaluation(paid, Estimate(1.0, 0.0, "proven", ""), "planted")
 
-    def gains(self, profile, agent, vectors):
-        own = self.evaluation(profile).payoff[agent.name]
-        return {
-            vector: self.evaluation({**profile, agent.name: vector}).payoff[agent.name] - own
-            for vector in vectors
-            if vector != profile[agent.name]
-        }
-
 
 @pytest.mark.parametrize("in_turn", [False, True])
 def test_a_game_without_an_equilibrium_is_a_cycle(in_turn):
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10)
     every = {name: [(1,), (2,)] for name in ("ana", "bo")}
-    kinds = dict.fromkeys(every, OriginalKinds((0,)))
-    path = follow(Pennies(), Strategies(every, kinds, 0.0, 1.0), {"ana": (1,), "bo": (1,)}, 50, Deadline(), in_turn)
+    game = Pennies(market, cp.mechanism("ucb1"), every, "tree", tolerance=0.0, damping=1.0)
+    path = follow(game, {"ana": (1,), "bo": (1,)}, 50, Deadline(), in_turn)
     assert len({tuple(sorted(profile.items())) for profile in path.cycle}) == 4
     for now, then in zip(path.cycle, path.cycle[1:] + path.cycle[:1], strict=True):
         assert now != then

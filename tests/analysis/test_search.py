@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof.analysis.equilibrium import PayoffTable
+from cloneproof.analysis.equilibrium import CopyGame
 from cloneproof.analysis.search import Answers, run_search, until_interrupted
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import EngineError
@@ -109,7 +109,7 @@ def test_every_search_is_this_loop(work, evaluator, least):
     assert len(evaluators) >= least
 
 
-class Small(PayoffTable):
+class Small(CopyGame):
     """Evaluates nothing but honesty."""
 
     def evaluation(self, profile):
@@ -120,7 +120,7 @@ class Small(PayoffTable):
 
 def test_no_best_response_is_claimed_where_none_could_be_evaluated():
     """It used to be "proven" that there was nothing else to register."""
-    table, honest = Small(TWO, ETC, "closed-form"), {"ana": (1, 1), "bo": (1,)}
-    assert table.gains(honest, TWO.agents[0], [(1, 1)]) == {}
+    honest = {"ana": (1, 1), "bo": (1,)}
+    assert Small(TWO, ETC, {"ana": [(1, 1)]}, "closed-form").gains(honest, "ana") == {}
     with pytest.raises(EngineError, match="too many states"):
-        table.gains(honest, TWO.agents[0], [(1, 1), (2, 1), (2, 2)])
+        Small(TWO, ETC, {"ana": [(1, 1), (2, 1), (2, 2)]}, "closed-form").gains(honest, "ana")

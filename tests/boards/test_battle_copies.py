@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cloneproof import boards
-from cloneproof.boards.opponents import OpponentTable
+from cloneproof.boards.copies import OpponentTable
 from cloneproof.boards.study import study_board
 from planted_cells import STYLES, PlantedBoard, draw_board
 from support.sizes import LONG

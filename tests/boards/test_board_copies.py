@@ -30,7 +30,8 @@ def found_of(scores, sources):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_different_models_are_rarely_found(kind):
+def test_different_models_are_rarely_found(kind, monkeypatch):
+    monkeypatch.setattr("cloneproof.boards.copies.PLANTED", 1)  # how often a copy would be found is not asked here
     # at a rate of .05 more than 12 of 40 boards are wrong with a probability below one in a million, as are all of 5
     number, most = (40, 12) if LONG else (5, 4)
     wrong = sum(bool(boards.find_copies(honest_board(kind, seed, 40, 30, 14)).pairs) for seed in range(number))

@@ -15,7 +15,6 @@ from cloneproof.boards.board import win_chance
 from cloneproof.boards.entrants import _share_won, _shared, _tested
 from cloneproof.boards.laws import balanced_law, champion_of_all, champion_of_slots, published
 from cloneproof.boards.variants import Standing
-from cloneproof.errors import BoardError
 from cloneproof.laws.counts import binomial_floats as law_of
 from cloneproof.report.page import html_page
 from support.board_by_hand import expected_prize, listed_best
@@ -224,8 +223,6 @@ def test_rules_among_entrants_are_as_accurate_as_on_a_panel_and_exposure_cannot_
         boards.variants_among_entrants(board, name, 5, rule=rule, **options) for rule in ("best-of", "you-rank-we-rank")
     )
     assert noisy.wrong_pairs.low > sure.wrong_pairs.value
-    with pytest.raises(BoardError, match="rule of listing"):
-        boards.variants_among_entrants(board, name, 5, rule="lottery", **options)
 
 
 def test_private_selection():
@@ -277,7 +274,7 @@ def test_ratings_and_win_rates(tmp_path):
 def test_the_command_and_its_page(tmp_path):
     page, battles = tmp_path / "page.html", tmp_path / "battles.csv"
     examples.write("board", battles)
-    done = run_command("board", str(battles), "--owners", "first-word", "--runs", "4", "--json",
+    done = run_command("board", str(battles), "--owners", "first-word", "--runs", "2", "--votes", "100", "--json",
                        "--html", str(page))  # fmt: skip
     assert done.returncode == 1
     found = json.loads(done.stdout)
@@ -330,8 +327,6 @@ def test_a_board_against_one_reference_has_no_battles_between_entrants():
     assert study.entrants == study.rules == ()
     assert study.advice.opponents == "the reference"
     assert "Among entrants" not in html_page(study)
-    with pytest.raises(BoardError, match="reference"):
-        boards.variants_among_entrants(board, "p", 2, battles=10)
 
 
 def test_time_caps_a_study_and_what_is_left_is_said(tmp_path):

@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import partial
 
 import pytest
 
@@ -83,7 +84,7 @@ def h_etc_r_paper_case(rng, means):
     return regret, bounds.h_etc_r_regret_paper(len(means), most, trial, horizon, gap)
 
 
-def holdout_numbers(rng, means, known):
+def holdout_case(rng, means, known=True):
     n, most, horizon = len(means), max(map(len, means)), rng.choice([300, 2000, 50_000])
     m, between = rng.choice([2, 8, 30]), agent_gap(means) if known else None
     w = rng.choice([1, 20, 200])
@@ -91,14 +92,6 @@ def holdout_numbers(rng, means, known):
     made = cp.mechanism("holdout-h-etc", arm_rounds=m, score_rounds=w, max_arms=k)
     regret = exact_regret(means, made, horizon)
     return regret, bounds.holdout_regret(n, most, m, w, horizon, own_gap(means), between, k)
-
-
-def holdout_case(rng, means):
-    return holdout_numbers(rng, means, known=True)
-
-
-def holdout_no_agent_gap_case(rng, means):
-    return holdout_numbers(rng, means, known=False)
 
 
 def holdout_theorem_case(rng, means):
@@ -118,7 +111,7 @@ CASES = {
     "etc": (etc_case, 40, 4), "etc-paper": (etc_paper_case, 20, 4),
     "prior-independent": (prior_independent_case, 30, 4),
     "h-etc-r": (h_etc_r_case, 40, 4), "h-etc-r-paper": (h_etc_r_paper_case, 10, 40),
-    "holdout": (holdout_case, 60, 4), "holdout-no-agent-gap": (holdout_no_agent_gap_case, 60, 4),
+    "holdout": (holdout_case, 60, 4), "holdout-no-agent-gap": (partial(holdout_case, known=False), 60, 4),
     "holdout-theorem": (holdout_theorem_case, 30, 4),
 }  # fmt: skip
 

@@ -26,20 +26,6 @@ def test_overtaken_bounds_the_exact_chance_in_fractions(rounds):
     assert caught == (rounds >= 5)  # twice the exponent is too much, which a few rounds do not show
 
 
-def test_a_mistake_of_an_honest_etc_is_at_most_eps():
-    rng = random.Random(3)
-    for _ in range(40):
-        means = [rng.randrange(9) / 8 for _ in range(rng.randint(2, 4))]
-        worse = sorted({max(means) - mean for mean in means} - {0.0})
-        if not worse:
-            continue
-        m, horizon = rng.randint(1, 20), 10**6
-        market = cp.Market([cp.Agent("ana", prior=[cp.Point(mean) for mean in means])], horizon=horizon)
-        regret = cp.evaluate(market, cp.mechanism("etc", arm_rounds=m)).regret.value
-        lost = (regret - m * sum(max(means) - mean for mean in means)) / (horizon - m * len(means))
-        assert lost <= bounds.mistake(len(means), worse[0], m) * worse[-1] + 1e-9
-
-
 def test_the_conditions_are_monotone_and_covered_gap_is_where_it_starts():
     for originals in (2, 3, 8):
         for horizon in (10, 10**4, 10**9):

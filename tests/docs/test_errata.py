@@ -110,15 +110,6 @@ def test_theorem_1_carries_over_to_other_bonuses(ahead):
         assert (good + bad) / 4 - honest / 2 == c / 4
 
 
-def test_a_prior_independent_h_etc_r_falls_to_copies_too():
-    horizon = 10**9
-    m = math.floor(math.log(horizon) ** 4)
-    made = cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=math.ceil(m * math.log(horizon)))
-    market = cp.Market([cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(0.97))], horizon, rewards="deterministic")
-    honest, copied = (payoff(market, made, own, arithmetic="ball") for own in ((1, 1), (50, 1)))
-    assert (copied - honest).low > 0.2 * horizon
-
-
 def test_without_a_gap_between_agents_the_regret_outgrows_theorem_5():
     """Two agents of one original, priors {0, about 1/2}: a gap of 1/2 inside a prior, and hardly any between agents."""
     found = {}
@@ -180,29 +171,6 @@ def test_the_two_regret_orders_differ():
     assert any("sqrt(T ln T)" in claim.property for claim in h_etc_r.claims)
 
 
-def test_prior_independent_etc_exploits_before_its_exploration_is_enough():
-    m = {epoch: bounds.doubling_arm_rounds(epoch) for epoch in range(1, 64)}
-    first = next(epoch for epoch in range(2, 64) if 2 * m[epoch] < 2 ** (epoch - 1))
-    assert 2**first == 65_536
-    assert math.sqrt(4 * math.log(2 * 2**first) / m[first]) == pytest.approx(0.056, abs=0.0005)
-    gap, epoch = 0.004, 23
-    assert m[epoch] >= 2 * math.log(2**epoch) * gap**2  # the printed inequality, with room
-    made, means = cp.mechanism("prior-independent-etc"), (0.5 - gap / 2, 0.5 + gap / 2)
-    honest, copied = (cp.paper.rp_regret(made, Instance(means, own), 2**epoch) for own in ((1, 1), (2, 2)))
-    assert (copied - honest).high < 0
-
-
-def test_the_payoff_behind_a_uniform_choice_is_a_mixture():
-    horizon, agents = 60, 3
-    others = [cp.Agent(f"bo {k}", 1, cp.Point(0.5)) for k in range(1, agents)]
-    market, alone = (cp.Market([cp.Agent("ana", 2, BERN), *own], horizon=horizon) for own in (others, []))
-    found = payoff(market, cp.mechanism("uniform-etc", arm_rounds=8), (2, 1)).value
-    every = cp.paper.evaluate_horizons(alone, cp.mechanism("etc", arm_rounds=8), range(1, horizon + 1), {"ana": (2, 1)})
-    mixed = sum(binom.pmf(h, horizon, 1 / agents) * every[h].payoff["ana"].value for h in every)
-    assert found == pytest.approx(mixed, abs=1e-9)
-    assert abs(found - every[horizon].payoff["ana"].value / agents) > 1
-
-
 def test_truthful_at_one_horizon_is_not_enough_behind_a_uniform_choice():
     prior, inside = cp.Discrete([0, 0.1], [0.5, 0.5]), cp.mechanism("ucb1").arm
     alone = cp.Market([cp.Agent("ana", 2, prior)], horizon=14, rewards="deterministic")
@@ -232,14 +200,6 @@ def test_permutation_invariance_is_not_necessary():
     made = cp.mechanism("holdout-h-etc", market=market, agent_order="index")
     assert not made.permutation_invariant  # and that what declares it is so: test_going_by_index_is_not_invariant..
     assert cp.audit(market, made, agent="ana", opponents="any").verdict == "clone-proof"
-
-
-def test_theorem_3_bounds_the_regret_at_its_m_only():
-    horizon = 10**6
-    m, bound = bounds.etc_rounds(2, 0.5, horizon), bounds.etc_regret_paper([0, 0.5], 0.5, horizon)
-    honest = Instance(HALVES, (1, 1))
-    assert cp.paper.rp_regret(cp.mechanism("etc", arm_rounds=m), honest, horizon).high < bound
-    assert cp.paper.rp_regret(cp.mechanism("etc", arm_rounds=10 * m), honest, horizon).low > 9 * bound
 
 
 def test_copies_may_not_be_explored_to_the_end():

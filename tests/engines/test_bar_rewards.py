@@ -9,8 +9,9 @@ import pytest
 
 import cloneproof as cp
 from bar_cases import all_pay
-from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes
+from cloneproof.engines.monte_carlo.blocks.slots import play_slot_blocks
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.runs import played
 from cloneproof.market.market import full_copies
 
 LOW_OR_HIGH = cp.Discrete([0.25, 0.75], [1 / 3, 2 / 3])
@@ -52,7 +53,7 @@ def test_the_kernel_earns_as_much(options):
     two = market(60, (3, cp.Discrete([0.1, 0.4, 0.8], [0.5, 0.3, 0.2])), (2, cp.Uniform(0.2, 0.6)))
     copies = {"ana": (3, 1, 0), "bo": (1, 2)}
     exact = cp.evaluate(two, made, copies)
-    runs = slot_block_outcomes(Job(two, made, full_copies(two.agents, copies), 1), 0, 20_000)
+    runs = played(play_slot_blocks, Job(two, made, full_copies(two.agents, copies), 1), 0, 20_000)
     for k, found in enumerate([*exact.payoff.values(), exact.regret]):
         sampled = runs.rows[:, k]
         error = ONE_IN_A_MILLION * sampled.std() / np.sqrt(len(sampled))

@@ -49,16 +49,6 @@ def test_a_commitment_is_kept_where_a_running_argmax_changes_its_mind():
     assert greedy == F(1, 2) + F(1, 2) * F(3, 2) + F(1, 2) * sum(x / 4 + (1 - x) / 2 for x in tie)
 
 
-def test_a_block_order_shifts_the_score_and_is_drawn_afresh_after_the_restart():
-    # arms 1 and 0, m = M = 2, opponent 5/8: round-robin scores 1/2 and loses; a block scores 1 or 0. After the award
-    # a fresh order is worth 1 over two rounds; the winning order used again would be worth 2.
-    market = points([1, 0], [0.625])
-    options = {"agent_rounds": 2, "arm_rounds": 2}
-    assert brute_force(market, mechanism("h-etc-r", **options), None, 6)[0] == {"ana": 1, "bo": F(5, 2)}
-    block = brute_force(market, mechanism("h-etc-r", order="block", **options), None, 6)[0]
-    assert block == {"ana": 1 + F(1, 2), "bo": F(5, 4) + F(1, 2) * F(5, 4)}
-
-
 def test_hold_out_scores_only_fresh_rewards_and_none_above_the_limit():
     made = mechanism("holdout-h-etc", arm_rounds=1, score_rounds=1, max_arms=2)  # M = 3
     market = points([1, 0], [0.625])

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes
+from cloneproof.engines.monte_carlo.blocks.slots import play_slot_blocks
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.runs import played
 from support.contest_by_hand import contest_rewards
 
 NAMES = "abc"
@@ -69,7 +70,7 @@ def test_a_random_end_is_a_mixture_of_fixed_ends():
     assert cp.evaluate(market, blind, engine="tree").payoff["a"].value == pytest.approx(4 * 0.5 / 2, abs=1e-5)
     runs = 3000
     job = Job(market, contest, {"a": (2, 1), "b": (1, 1)}, 11)
-    sampled = slot_block_outcomes(job, 0, runs).payoff[:, 0]
+    sampled = played(play_slot_blocks, job, 0, runs).payoff[:, 0]
     # empirical Bernstein (Maurer and Pontil 2009), one in a million; ends beyond 100 rounds have a chance of 10^-12
     log = np.log(4 * 10**6)
     slack = np.sqrt(2 * sampled.var(ddof=1) * log / runs) + 7 * 100 * log / (3 * (runs - 1))

@@ -160,6 +160,11 @@ def test_it_goes_on_from_its_file(strategy, tmp_path):
         strategy(router, state=place)
 
 
+def test_an_older_router_is_refused_in_a_sentence(strategy):
+    with pytest.raises(EngineError, match="with a registry, got object; use LiteLLM"):
+        strategy(object())
+
+
 def test_segments_are_told_by_the_rule_that_is_given(strategy):
     made = strategy(
         segments={"code": 0.5, "writing": 0.5}, segment_of=lambda messages, _: "code" if messages else "writing"

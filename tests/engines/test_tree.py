@@ -8,8 +8,9 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.engines.tree.choice import best, exceeds
+from cloneproof.engines.tree.playing import samples
 from cloneproof.engines.tree.shape import belief_of
-from cloneproof.engines.tree.state_tree import samples, tree
+from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import EngineError
 from cloneproof.laws.best import best_mean
 from cloneproof.market.market import full_copies

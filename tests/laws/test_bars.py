@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bar_cases import chain_pay
 from cloneproof._schedules import Bar, bar_of
 from cloneproof.laws.bars import bar_path, bars_regret, point_losses
 from cloneproof.laws.reservoir import ReservoirMarket
@@ -74,12 +71,3 @@ def test_tuned_bars() -> None:
         numbers, regret = tune_bars(ReservoirMarket([[values] * 3] * 5, 10**6))
         assert numbers.levels > 1
         assert regret < 13.2
-
-
-def test_one_value_needs_no_tuning() -> None:
-    assert tune_bars(ReservoirMarket([[[(0.3, 1.0)]]], 100))[1] == pytest.approx(0, abs=1e-4)
-
-
-def test_a_chain_of_one_slot_is_paid_its_mean_each_round() -> None:
-    (paid,) = chain_pay([Fraction(1, 3)], [Bar(1, 2, 0.5)], 2, 12)
-    assert paid == Fraction(1, 3) * 2 * (1 - Fraction(1, 2) ** 12)

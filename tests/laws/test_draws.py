@@ -18,6 +18,9 @@ BASE, GAIN = (
 )
 
 
+COPIES = [(1, 1, 1), (3, 1, 1), (2,), (1, 4, 4)]
+
+
 def realised(agent):
     """The chance of each list of means, and the places of the means among the values."""
     laws = [weights_of(atoms, VALUES) for atoms in agent]
@@ -26,17 +29,17 @@ def realised(agent):
 
 
 @pytest.mark.parametrize("draws", [1, 2, 7, 60, *([3000] if LONG else [])])
-def test_powers_of_averages(draws):
-    moments, last = (
-        UniformDraws(AGENTS, VALUES).powers(draws, BASE, GAIN),
-        UniformDraws(AGENTS, VALUES).last_powers(draws, BASE, GAIN),
-    )
+@pytest.mark.parametrize("copies", [None, COPIES])
+def test_powers_of_averages(draws, copies):
+    """Copies are weights of the draws."""
+    drawn = UniformDraws(AGENTS, VALUES, copies)
+    moments, last = drawn.powers(draws, BASE, GAIN), drawn.last_powers(draws, BASE, GAIN)
     for k, agent in enumerate(AGENTS):
         found, power = np.zeros((5, len(BASE))), draws - 1
         for chance, at in realised(agent):
-            f, g = BASE[:, at].mean(axis=1), (GAIN * VALUES)[:, at].mean(axis=1)
-            factors = f, VALUES[at].mean(), g, GAIN[:, at].mean(axis=1)
-            found += np.array([chance * f**power * factor for factor in (*factors, 1.0)])
+            tables = (BASE[:, at], (GAIN * VALUES)[:, at], VALUES[at], GAIN[:, at])
+            f, *factors = (np.average(table, axis=-1, weights=copies and copies[k]) for table in tables)
+            found += np.array([chance * f**power * factor for factor in (f, factors[1], factors[0], factors[2], 1.0)])
         for moment, at, expected in zip(moments, (draws, power, power), found[:3], strict=True):
             assert moment[k][:, at] == pytest.approx(expected, rel=1e-9, abs=1e-200)
         for moment, expected in zip(last, (found[0], found[3], found[2]), strict=True):

@@ -1,4 +1,4 @@
-"""What all engines share: binomial laws, realised means, the best page in three arithmetics, draws from copies."""
+"""What all engines share: binomial laws, realised means, and the best page in three arithmetics."""
 
 import itertools
 import math
@@ -11,10 +11,8 @@ import pytest
 from cloneproof.laws.arithmetic import FLOATS, ball
 from cloneproof.laws.best import best_of_atoms
 from cloneproof.laws.counts import MISSING, binomial, binomial_floats, binomial_rows
-from cloneproof.laws.draws import UniformDraws
 from cloneproof.laws.means import CopiedOriginal, count_realisations, exact_atoms, merge_equal_means, realisations
 
-VALUES = np.array([0.1, 0.4, 0.9])
 ONE, OTHER = exact_atoms([(0.1, 3), (0.9, 1)]), exact_atoms([(0.1, 1), (0.4, 1), (0.9, 2)])
 
 
@@ -61,22 +59,3 @@ def test_the_best_page_is_the_average_over_all_means(attention):
     assert best_of_atoms(providers, attention, Fraction) == expected
     assert best_of_atoms(providers, attention) == pytest.approx(float(expected), rel=1e-14)
     assert best_of_atoms(providers, attention, ball).contains(ball(expected))
-
-
-@pytest.mark.parametrize("draws", [1, 3, 60])
-def test_moments_of_draws_from_copies(draws):
-    """Copies are weights of the draws: against all realisations one by one."""
-    agents, copies = [(ONE, OTHER, ONE), (OTHER, OTHER)], [(3, 1, 1), (1, 4)]
-    base, gain = np.array([[0.9, 0.5, 0.2]]), np.array([[0.1, 0.4, 0.7]])
-    found = UniformDraws(agents, VALUES, copies)
-    moments, last = found.powers(draws, base, gain), found.last_powers(draws, base, gain, directly=draws)
-    for k, (agent, numbers) in enumerate(zip(agents, copies, strict=True)):
-        every, marked = 0.0, 0.0
-        for drawn in itertools.product(*agent):
-            at = np.searchsorted(VALUES, [value for value, _ in drawn])
-            chance, shares = float(math.prod(weight for _, weight in drawn)), np.array(numbers) / sum(numbers)
-            f, g = base[0, at] @ shares, (gain[0] * VALUES)[at] @ shares
-            every, marked = every + chance * f**draws, marked + chance * f ** (draws - 1) * g
-        assert moments[0][k, 0, draws] == pytest.approx(every, rel=1e-12)
-        assert last[0][k, 0] == pytest.approx(every, rel=1e-12)
-        assert last[2][k, 0] == pytest.approx(marked, rel=1e-12)

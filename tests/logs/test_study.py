@@ -21,9 +21,9 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
 from cloneproof.logs.backtest import _estimates, backtest
 from cloneproof.logs.copy_worth import worth_of_copies
+from cloneproof.logs.log import LoggedArm
 from cloneproof.logs.originals import (
     LogOwner,
-    Pooled,
     arm_records,
     common_levels,
     fit_rates,
@@ -190,7 +190,7 @@ def valued(log, policy, seconds):
 
 
 def test_thompson_is_valued_over_the_whole_log_in_blocks():
-    (worth,) = valued(lamps(10**7), cp.mechanism("thompson"), 2.0)
+    (worth,) = valued(lamps(10**7), cp.mechanism("thompson"), 1.0)
     assert worth.horizon == 60_000_000
     assert worth.in_blocks
     assert worth.gain.error > ERROR * worth.copied.value  # what blocks change is part of the bounds
@@ -201,7 +201,7 @@ def test_thompson_is_valued_over_the_whole_log_in_blocks():
 def test_where_the_whole_log_takes_too_long_fewer_rounds_are_valued_and_that_is_said(study):
     """A part of what would be earned in so many rounds, and no number of the log's clicks."""
     log = lamps(10**7)
-    (worth,) = valued(log, cp.mechanism("epsilon-greedy"), 2.0)
+    (worth,) = valued(log, cp.mechanism("epsilon-greedy"), 1.0)
     assert worth.horizon < log.rounds
     alike = lookalikes(log, duplicates(arm_records(log), ["title"]), same=["title"])
     told = " ".join(str(replace(study, log=log, alike=alike, worth=(worth,), policy="mine")).split())
@@ -277,7 +277,7 @@ def test_counted_work_on_a_busy_machine_gives_the_same_answer():
     What was asked before makes no difference either: work that was kept counts as when it was done.
     """
     log = cp.read_log(planted(("ana", "bo"), rounds=300, copies=3), same=["title"])
-    limits = {"levels": 2, "horizon": 40, "seconds": 1.6}
+    limits = {"levels": 2, "horizon": 40, "seconds": 1.0}
     found = []
     for seconds in (0.0, 300.0):
         with ticking(seconds), budget_clock(None):
@@ -373,12 +373,16 @@ def test_originals_of_a_log_without_findings_are_its_arms():
 
 
 def test_click_rates_keep_their_levels_apart():
-    seen = {f"a{k}": [Pooled(100_000, 0.002 * (1 + k % 3), 1.0)] for k in range(30)}
+    def shown(rounds, rate):
+        clicks = Fraction(str(rate)) * rounds
+        return (LoggedArm("a", "x", rounds, clicks, clicks),)
+
+    seen = {f"a{k}": [shown(100_000, 0.002 * (1 + k % 3))] for k in range(30)}
     priors, common, merged = common_levels(fit_rates(seen), 3)
     assert merged == 0
     assert [round(value, 3) for value, _ in common.atoms] == [0.002, 0.004, 0.006]
     assert max(priors["a0"].atoms, key=lambda atom: atom[1])[0] == pytest.approx(0.002, rel=0.1)
-    *_, one = common_levels(fit_rates({"a": [Pooled(10**7, 0.01, 1.0)] * 20}), 4)
+    *_, one = common_levels(fit_rates({"a": [shown(10**7, 0.01)] * 20}), 4)
     assert one == 3
 
 

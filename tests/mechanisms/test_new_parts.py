@@ -8,10 +8,11 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._discovery import classes
-from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes, blocks_apply
+from cloneproof.engines.monte_carlo.blocks.kernel import blocks_apply, play_blocks
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
-from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
+from cloneproof.engines.monte_carlo.runs import played
+from cloneproof.engines.monte_carlo.stepping.rounds import play_stepping, stepping_applies
 from cloneproof.errors import CertificateError, EngineError, SessionError
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import outside_conditions, restarts, scores
@@ -135,7 +136,7 @@ def test_a_score_runs_in_the_stepping_kernel_as_in_a_session(mechanism, rewards)
     for copies in (COPIES, {"ana": (1, 1), "bo": (4,)}, {"ana": (1, 1)}):
         job = job_of(mechanism, market, copies)
         assert stepping_applies(job)
-        assert step_outcomes(job, 0, 10).payoff.tolist() == reference_outcomes(job, 0, 10).payoff.tolist()
+        assert played(play_stepping, job, 0, 10).payoff.tolist() == reference_outcomes(job, 0, 10).payoff.tolist()
 
 
 @pytest.mark.parametrize("name", [*SCORES, *RESTARTS])
@@ -152,7 +153,7 @@ def test_two_engines_agree(name):
             ).payoff
         else:
             other = cp.evaluate(MARKET, mechanism, copies, engine="closed-form").payoff
-            blocks = block_outcomes(job_of(mechanism, copies=copies), 0, 5000).payoff
+            blocks = played(play_blocks, job_of(mechanism, copies=copies), 0, 5000).payoff
             widths = 10 * blocks.std(axis=0) / np.sqrt(len(blocks))
             assert (np.abs(blocks.mean(axis=0) - [own.value for own in other.values()]) < widths).all()
         for agent, estimate in by_tree.items():
@@ -204,7 +205,7 @@ def test_fresh_rewards_over_an_index_that_goes_on_after_the_award():
     greedy = cp.rule("etc", rounds=4, choice="greedy")
     mechanism = cp.Mechanism(agent=greedy, arm=etc(1), restart="award", score=cp.parts.HoldOut(14, 3))
     job = job_of(mechanism, market, {})
-    assert step_outcomes(job, 0, 100).payoff.tolist() == reference_outcomes(job, 0, 100).payoff.tolist()
+    assert played(play_stepping, job, 0, 100).payoff.tolist() == reference_outcomes(job, 0, 100).payoff.tolist()
     by_tree = cp.evaluate(market, mechanism, engine="tree").payoff
     sampled = cp.evaluate(market, mechanism, engine="monte-carlo", search=cp.Search(runs=20_000)).payoff
     for agent, estimate in by_tree.items():
@@ -228,7 +229,7 @@ def test_flat_epochs_run_in_every_kernel():
     job = job_of(RESTARTS["flat epochs"])
     assert blocks_apply(job)
     assert stepping_applies(job)
-    assert step_outcomes(job, 0, 10).payoff.tolist() == reference_outcomes(job, 0, 10).payoff.tolist()
+    assert played(play_stepping, job, 0, 10).payoff.tolist() == reference_outcomes(job, 0, 10).payoff.tolist()
 
 
 def test_planned_epochs_that_no_kernel_takes_are_left_to_the_reference_and_it_says_so():

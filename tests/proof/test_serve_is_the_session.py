@@ -332,12 +332,12 @@ def pass_with_one_more(rounds, threshold):
     return original_test(rounds, None if threshold is None else threshold + 1)
 
 
-def pass_at_once(self, k, ticks):
+def pass_at_once(self, k, ticks, place):
     """A test that ends when it reaches the threshold."""
     threshold = self.rule.slots.threshold
     if threshold is not None and self.total[k] + ticks >= threshold * ONE:
         self.purse[k] = 1
-    original_add(self, k, ticks)
+    original_add(self, k, ticks, place)
 
 
 original_start, original_pick, original_test = state.SlotState.__init__, SlotLevel.pick, slots.first_pass

@@ -112,7 +112,7 @@ def test_a_ledger_whose_times_are_ahead_goes_on(tmp_path):
     assert made.at == 30 * DAY
     for now, over in ((30_000, False), (59_000, False), (61_000, True)):
         market.follow(now, 1000 + now)
-        assert market.overdue(now) is over
+        assert (market.first_overdue(now) == made.id) is over
 
 
 def test_a_shared_clock_counts_the_same_for_a_process_that_was_away():

@@ -1,6 +1,7 @@
 """Limits without a key: what is too large, too slow or never read is refused or closed; the rest is served."""
 
 import asyncio
+import functools
 import logging
 import resource
 import socket
@@ -91,6 +92,16 @@ async def answered(connection, *pieces):
     return connection.transport.written
 
 
+def in_a_loop(test):
+    """A test that is a coroutine."""
+
+    @functools.wraps(test)
+    def run(*arguments, **named):
+        asyncio.run(test(*arguments, **named))
+
+    return run
+
+
 def status(written):
     return int(written.split(b" ", 2)[1]) if written else None
 
@@ -120,20 +131,16 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
         ([b"nonsense\r\n\r\n"], 400),
     ],
 )
-def test_what_is_too_large_is_refused_before_it_is_whole(pieces, wanted):
-    async def run():
-        bench = Bench()
-        connection = bench.connect()
-        written = await answered(connection, *pieces)
-        at_once = connection.transport.closed
-        for _ in range(2):
-            bench.limits.sweep()
-        await answered(connection)
-        return written, at_once, connection.transport
-
-    written, at_once, transport = asyncio.run(run())
+@in_a_loop
+async def test_what_is_too_large_is_refused_before_it_is_whole(pieces, wanted):
+    bench = Bench()
+    connection = bench.connect()
+    transport, written = connection.transport, await answered(connection, *pieces)
     assert status(written) == wanted
-    assert not at_once  # who sends such things over and over waits for a second each time
+    assert not transport.closed  # who sends such things over and over waits for a second each time
+    for _ in range(2):
+        bench.limits.sweep()
+    await answered(connection)
     assert transport.closed == (wanted != 200)
     assert transport.written == written
     if wanted != 200:
@@ -152,51 +159,44 @@ def test_what_is_too_large_is_refused_before_it_is_whole(pieces, wanted):
         ([b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GE"], 11),
     ],
 )
-def test_half_a_request_is_given_its_time_and_no_more(begun, seconds):
+@in_a_loop
+async def test_half_a_request_is_given_its_time_and_no_more(begun, seconds):
     """A byte now and then does not make it longer."""
-
-    async def run():
-        bench = Bench()
-        connection = bench.connect()
-        for piece in begun:
-            await answered(connection, piece)
-        for _ in range(seconds - 1):
-            bench.limits.sweep()
-        before = connection.transport.closed
+    bench = Bench()
+    connection = bench.connect()
+    for piece in begun:
+        await answered(connection, piece)
+    for _ in range(seconds - 1):
         bench.limits.sweep()
-        await asyncio.sleep(0)
-        return before, connection.transport.closed, connection.transport.written
-
-    before, after, written = asyncio.run(run())
-    assert (before, after) == (False, True)
-    assert b"HTTP/1.1 408" in written
-
-
-def test_a_call_may_take_its_time_once_it_is_sent():
-    async def run():
-        bench = Bench()
-        connection = bench.connect()
-        connection.data_received(HEAD + b"Content-Length: 3\r\n\r\nabc")
-        for _ in range(100):
-            bench.limits.sweep()
-        return status(await answered(connection))
-
-    assert asyncio.run(run()) == 200
+    assert not connection.transport.closed
+    bench.limits.sweep()
+    await asyncio.sleep(0)
+    assert connection.transport.closed
+    assert b"HTTP/1.1 408" in connection.transport.written
 
 
-def test_an_answer_that_is_not_read_ends_the_connection():
-    async def run():
-        bench = Bench()
-        unread, closing = bench.connect(), bench.connect()
-        for connection in (unread, closing):
-            await answered(connection, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        unread.transport.unread = 5000
-        closing.transport.close()  # and what is left to be sent is never read
-        for _ in range(31):
-            bench.limits.sweep()
-        return unread.transport.aborted, closing.transport.aborted
+@in_a_loop
+async def test_a_call_may_take_its_time_once_it_is_sent():
+    bench = Bench()
+    connection = bench.connect()
+    connection.data_received(HEAD + b"Content-Length: 3\r\n\r\nabc")
+    for _ in range(100):
+        bench.limits.sweep()
+    assert status(await answered(connection)) == 200
 
-    assert asyncio.run(run()) == (True, True)
+
+@in_a_loop
+async def test_an_answer_that_is_not_read_ends_the_connection():
+    bench = Bench()
+    unread, closing = bench.connect(), bench.connect()
+    for connection in (unread, closing):
+        await answered(connection, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    unread.transport.unread = 5000
+    closing.transport.close()  # and what is left to be sent is never read
+    for _ in range(31):
+        bench.limits.sweep()
+    assert unread.transport.aborted
+    assert closing.transport.aborted
 
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -206,90 +206,79 @@ HALF = HEAD + b"Content-Length: 10\r\n\r\nabc"
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET", GET, HALF, GET + b"GET", GET + HALF, GET * 5 + HALF])
-def test_connections_without_a_key_make_room_for_others(begun):
+@in_a_loop
+async def test_connections_without_a_key_make_room_for_others(begun):
     """Also those that were answered before and then send half a body, for which they would have 30 s."""
-
-    async def run():
-        bench = Bench(most=20)
-        platform = bench.connect()
-        assert status(await answered(platform, WITH_KEY)) == 200
-        strangers = [bench.connect() for _ in range(300)]
-        for connection in strangers:
-            if not connection.transport.closed:
-                await answered(connection, begun)
-            if connection.transport.closed:
-                connection.connection_lost(None)
-        new, later = bench.connect(), []
-        answer = status(await answered(new, WITH_KEY))
-        for _ in range(100):
-            later.append(bench.connect())
-            await answered(later[-1], begun)
-        return answer, platform.transport.closed, new.transport.closed, sum(not one.transport.closed for one in later)
-
-    answer, closed, closed_new, left = asyncio.run(run())
-    assert answer == 200
-    assert not closed
-    assert not closed_new
-    assert 0 < left <= 18
+    bench = Bench(most=20)
+    platform = bench.connect()
+    assert status(await answered(platform, WITH_KEY)) == 200
+    strangers = [bench.connect() for _ in range(300)]
+    for connection in strangers:
+        if not connection.transport.closed:
+            await answered(connection, begun)
+        if connection.transport.closed:
+            connection.connection_lost(None)
+    new, later = bench.connect(), []
+    assert status(await answered(new, WITH_KEY)) == 200
+    for _ in range(100):
+        later.append(bench.connect())
+        await answered(later[-1], begun)
+    assert not platform.transport.closed
+    assert not new.transport.closed
+    assert 0 < sum(not one.transport.closed for one in later) <= 18
 
 
-def test_where_all_connections_have_a_key_one_more_is_refused():
-    async def run():
-        bench = Bench(most=2)
-        callers = [bench.connect() for _ in range(2)]
-        for caller in callers:
-            await answered(caller, WITH_KEY)
-            await answered(caller, HEAD + KEY)
-        return status(bench.connect().transport.written), [caller.transport.closed for caller in callers]
+@in_a_loop
+async def test_where_all_connections_have_a_key_one_more_is_refused():
+    bench = Bench(most=2)
+    callers = [bench.connect() for _ in range(2)]
+    for caller in callers:
+        await answered(caller, WITH_KEY)
+        await answered(caller, HEAD + KEY)
+    assert status(bench.connect().transport.written) == 503
+    assert not any(caller.transport.closed for caller in callers)
 
-    assert asyncio.run(run()) == (503, [False, False])
 
-
-def test_a_connection_whose_last_call_had_no_key_makes_room():
+@in_a_loop
+async def test_a_connection_whose_last_call_had_no_key_makes_room():
     """A key that was valid once, and may be revoked by now, holds no place for ever."""
-
-    async def run():
-        bench = Bench(most=2)
-        first, second = bench.connect(), bench.connect()
-        for piece in (WITH_KEY, GET, b"GE"):
-            await answered(first, piece)
-        await answered(second, WITH_KEY)
-        new = bench.connect()
-        return first.transport.closed, second.transport.closed, new.transport.closed
-
-    assert asyncio.run(run()) == (True, False, False)
+    bench = Bench(most=2)
+    first, second = bench.connect(), bench.connect()
+    for piece in (WITH_KEY, GET, b"GE"):
+        await answered(first, piece)
+    await answered(second, WITH_KEY)
+    connections = first, second, bench.connect()
+    assert [one.transport.closed for one in connections] == [True, False, False]
 
 
 @pytest.mark.parametrize("closing", [False, True])
-def test_who_does_not_read_its_answers_makes_room_at_once(closing):
+@in_a_loop
+async def test_who_does_not_read_its_answers_makes_room_at_once(closing):
     """Also where uvicorn is about to close it; else it would be counted for ten more seconds."""
-
-    async def run():
-        bench = Bench(most=2)
-        unread = [bench.connect() for _ in range(2)]
-        for connection in unread:
-            await answered(connection, GET)
-            connection.transport.unread = 5000
-            connection.transport.closed = closing
-        new = [bench.connect() for _ in range(2)]
-        return [one.transport.aborted for one in unread], new == list(bench.limits.open), new[0].transport.closed
-
-    assert asyncio.run(run()) == ([True, True], True, False)
+    bench = Bench(most=2)
+    unread = [bench.connect() for _ in range(2)]
+    for connection in unread:
+        await answered(connection, GET)
+        connection.transport.unread = 5000
+        connection.transport.closed = closing
+    new = [bench.connect() for _ in range(2)]
+    assert all(one.transport.aborted for one in unread)
+    assert new == list(bench.limits.open)
+    assert not new[0].transport.closed
 
 
-def test_a_refusal_that_is_not_read_is_dropped_a_second_later():
-    async def run():
-        bench, delays = Bench(most=1), []
-        first = bench.connect()
-        first.loop = type("Loop", (), {"call_later": lambda self, seconds, call: (delays.append(seconds), call())})()
-        bench.connect()
-        return first.transport, delays, first in bench.limits.open
-
-    transport, delays, counted = asyncio.run(run())
-    assert (status(transport.written), transport.aborted, delays, counted) == (503, True, [1], False)
+@in_a_loop
+async def test_a_refusal_that_is_not_read_is_dropped_a_second_later():
+    bench, delays = Bench(most=1), []
+    first = bench.connect()
+    first.loop = type("Loop", (), {"call_later": lambda self, seconds, call: (delays.append(seconds), call())})()
+    bench.connect()
+    assert (status(first.transport.written), first.transport.aborted, delays) == (503, True, [1])
+    assert first not in bench.limits.open
 
 
-def test_a_refusal_amid_several_requests_leaves_no_error_line(caplog):
+@in_a_loop
+async def test_a_refusal_amid_several_requests_leaves_no_error_line(caplog):
     """The one that is being answered is the first of them, not the last."""
 
     async def cut_short(scope, receive, send):
@@ -298,19 +287,16 @@ def test_a_refusal_amid_several_requests_leaves_no_error_line(caplog):
         with suppress(RuntimeError):
             raise RuntimeError("uvloop's transport is closed")
 
-    async def run():
-        bench = Bench(most=1)
-        log.setLevel(logging.ERROR)
-        log.addHandler(caplog.handler)
-        bench.config.loaded_app = cut_short
-        connection = bench.connect()
-        await answered(connection, GET * 3)
-        bench.connect()
-        gone.set()
-        await answered(connection)
-
     gone, log = asyncio.Event(), logging.getLogger("uvicorn.error")
-    asyncio.run(run())
+    bench = Bench(most=1)
+    log.setLevel(logging.ERROR)
+    log.addHandler(caplog.handler)
+    bench.config.loaded_app = cut_short
+    connection = bench.connect()
+    await answered(connection, GET * 3)
+    bench.connect()
+    gone.set()
+    await answered(connection)
     log.removeHandler(caplog.handler)
     assert [record.getMessage() for record in caplog.records] == []
 

@@ -6,7 +6,6 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import Refused
-from cloneproof.serve import calls
 from cloneproof.serve.market.registry import Registry
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import replay_all
@@ -179,7 +178,3 @@ def test_weights_are_served(tmp_path):
         )  # fmt: skip
         assert desk.get("/v1/markets/plain/agents/ana").json()["arms"] == []
     assert [found.fits for found in replay_all(place)] == [True, True]
-
-
-def test_the_client_declares_them():
-    assert calls.register_arm("feed", "ana", "hit", 3).body.weight == 3

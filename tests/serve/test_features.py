@@ -54,7 +54,7 @@ class Feature(NamedTuple):
 
 TWO = {"segments": {"phone": 0.7, "desk": 0.3}}
 FEATURES = {
-    "late rewards": Feature(late=6, rounds=200),
+    "late rewards": Feature(late=6, rounds=100),
     "windows": Feature({"wait_rounds": 3}, late=6),
     "rewards between 0 and 1": Feature({"uniform_traffic": 0.3}, fractions=True, late=4, rounds=60),
     "a fresh draw": Feature(
@@ -179,7 +179,7 @@ def season(name: str, feature: Feature) -> LiveMarket:
     segments, dice, due, refused = list(market.spec.segments) or [None], random.Random(1), [], 0
     defaults: dict[int, Defaulted] = {}
     for number in range(feature.rounds):
-        if LONG or number % (feature.rounds // 7) == 0:
+        if LONG or number % (feature.rounds // 4) == 0:
             restored = restore(take_snapshot(restored), SECRET)
         segment = dice.choice(segments)
         made = served(market, number, segment)

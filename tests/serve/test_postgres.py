@@ -25,7 +25,6 @@ from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import display_place, open_storage, postgres
 from cloneproof.serve.storage.postgres import Patience, PostgresStorage, StorageLost, without_password
 from cloneproof.serve.writer.markets import ServedMarkets
-from cloneproof.serve.writer.writer import apply_block
 from support.postgres import emptied, hang_in_its_turn
 from support.service import PROCESSES, Desk, open_market, session_seed, spec
 
@@ -149,7 +148,7 @@ def test_a_market_that_is_opened_while_a_process_starts_is_there(address):
     storage = Meanwhile(address)
     markets = ServedMarkets.recover(storage)
     for block in storage.begin():
-        apply_block(markets, block)
+        markets.apply(block)
     storage.close()
     assert list(markets.by_name) == ["feed"]
 
@@ -270,7 +269,7 @@ def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
 
 
 FAULTS = {
-    "without the news": ("cloneproof.serve.writer.writer.apply_block", lambda markets, block: None),
+    "without the news": ("cloneproof.serve.writer.markets.ServedMarkets.apply", lambda markets, block: None),
     "ids that are not stored": ("cloneproof.serve.storage.storage.id_rows", lambda *of_it: []),
 }
 

@@ -36,7 +36,6 @@ def opened(tmp_path):
     [
         (lambda opening: opening.pop("format"), 1),
         (lambda opening: opening.update(format=ledger.FORMAT + 1), ledger.FORMAT + 1),
-        (lambda opening: opening.update(format=99, spec=opening["spec"] | {"places": 3}), 99),
         (lambda opening: opening.update(format=99, spec="elsewhere"), 99),
     ],
 )

@@ -52,7 +52,7 @@ def test_probabilities_are_frequencies(name, order):
     if order is not None:
         parameters = parameters | {"arm_rounds": 2, "order": order}
     made = cp.mechanism(name, **parameters)
-    runs, rounds = 600, 4
+    runs, rounds = 400, 3
     seen, claimed = {}, {}
     for seed in range(runs):
         live = cp.session(made, {"ana": 2, "bo": 1}, 100, seed=seed)
@@ -68,12 +68,6 @@ def test_probabilities_are_frequencies(name, order):
     assert sum(claimed.values()) == pytest.approx(1.0)  # every possible path was seen
     for key, count in seen.items():  # Hoeffding, 9 tests of at most 100 paths at 1e-6 together
         assert abs(count / runs - claimed[key]) < (21.4 / (2 * runs)) ** 0.5
-
-
-def test_a_probability_is_unknown_where_the_dice_have_no_formula():
-    live = cp.session(cp.mechanism("thompson"), {"ana": 2, "bo": 1}, 100)
-    live.decide()
-    assert live.probability is None
 
 
 def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
@@ -97,11 +91,11 @@ def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
 
 
 def rounds_of_bo(mechanism, parameters, kept=None, **terms):
-    """How many of 3,000 rounds bo has, of mean .3 beside .6, if one of its rewards, by number, never comes."""
-    market = market_of({"ana": 1, "bo": 1}, mechanism=mechanism, parameters=parameters, horizon=3000, **terms)
+    """How many of 1,600 rounds bo has, of mean .3 beside .6, if one of its rewards, by number, never comes."""
+    market = market_of({"ana": 1, "bo": 1}, mechanism=mechanism, parameters=parameters, horizon=1600, **terms)
     market.start(0)
     had = 0
-    for number in range(3000):
+    for number in range(1600):
         made = market.decide_in_windows([(f"{number}", None)], 0)[0][0]
         had += made.agent == "bo"
         if (made.agent, had) != ("bo", kept):
@@ -124,8 +118,8 @@ def test_one_reward_kept_back_does_not_lift_its_agent(mechanism, parameters, las
     Without a limit of rounds, as it was, bo had half of the season. The last reward of the trial is the worst one.
     """
     prompt = rounds_of_bo(mechanism, parameters, wait_rounds=None)
-    assert rounds_of_bo(mechanism, parameters, last, wait_rounds=3000) > 1400
-    assert rounds_of_bo(mechanism, parameters, last, wait_rounds=None) <= prompt + 30 / 2
+    assert rounds_of_bo(mechanism, parameters, last, wait_rounds=1600) > 700
+    assert rounds_of_bo(mechanism, parameters, last, wait_rounds=None) <= prompt + 16 / 2
 
 
 def test_who_declares_no_window_is_told_which_it_is():

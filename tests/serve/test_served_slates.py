@@ -5,10 +5,8 @@ import random
 
 import pytest
 
-from cloneproof.serve import calls
-from cloneproof.serve.http.app import ROUTES, document
 from cloneproof.serve.market.replay import Misfit
-from cloneproof.serve.offline import read_rows, replay_all
+from cloneproof.serve.offline import replay_all
 from support.service import (
     DICE,
     Desk,
@@ -93,18 +91,6 @@ def test_an_agent_sees_its_own_places_only(desk):
     assert len({one["id"] for page in pages for one in page["shown"]}) == sum(len(page["shown"]) for page in pages)
 
 
-def test_the_client_and_the_document_have_slates():
-    call = calls.slate_batch("feed", ["a", "b"], ["phone", "desk"])
-    assert (call.path, [item.segment for item in call.body.items]) == (
-        "/v1/markets/feed/slates/batch",
-        ["phone", "desk"],
-    )
-    assert calls.decide_slate("feed", "a").path == "/v1/markets/feed/slates"
-    schemas = document(ROUTES)["components"]["schemas"]
-    assert schemas["SlateReply"]["properties"]["empty"]["type"] == "array"
-    assert "positions" in schemas["MarketSpec"]["properties"]
-
-
 def play(market, pages, seed=1):
     """Pages with rewards, a tenth of which never come; what each place showed."""
     dice, told, number = random.Random(seed), [], market.played
@@ -177,43 +163,17 @@ def test_after_withdrawals_nobody_stands_twice_in_front():
         replayed([*lines, changed(last, **page)])
 
 
-def test_two_pages_for_one_request_do_not_fit():
-    market = started(ARMS, **PAGES)
-    for _ in range(2):
-        market.decide("the same", 2000)
-    for dice in (DICE, None):
-        with pytest.raises(Misfit, match="'request the same' occurs for the second time"):
-            replayed(market.chain._lines, dice)
-
-
-def test_a_restart_goes_on_with_the_next_page(tmp_path):
-    def season(place, restart):
-        desk, told = Desk(sqlite(place, interval=5)), []
-        open_market(desk, ARMS, **DEVICES)
-        for number in range(16):
-            page = ask(desk, f"{number}", segment=["phone", "desk"][number % 2]).json()
-            told.append([(one["agent"], one["arm"], one["phase"], one["probability"]) for one in page["decisions"]])
-            items = [
-                {
-                    "event_id": f"e{one['decision']}",
-                    "decision": one["decision"],
-                    "request_id": f"{number}",
-                    "value": 1.0,
-                }
-                for one in page["decisions"]
-            ]
-            desk.post("rewards/batch", {"items": items})
-            if restart and number % 4 == 3:
-                desk.close() if number % 8 == 3 else desk.crash()
-                desk = Desk(sqlite(place, interval=5))
-                assert ask(desk, f"{number}", segment="desk").json() == page | {
-                    "duplicate": True, "decisions": [one | {"duplicate": True} for one in page["decisions"]],
-                }  # fmt: skip
-        desk.close()
-        return told
-
-    assert season(tmp_path / "plain.db", False) == season(tmp_path / "restarted.db", True)
-    assert replay_all(str(tmp_path / "restarted.db"))[0].fits
-    columns = read_rows(str(tmp_path / "plain.db")).columns
-    assert sorted(set(columns["position"])) == ["1", "2", "3"]
-    assert len(columns["position"]) == len(columns["segment"]) == len(columns["reward"]) == 8 * (2 + 3)
+def test_a_restart_answers_with_the_same_page_and_goes_on_with_the_next(tmp_path):
+    place = tmp_path / "market.db"
+    desk = Desk(sqlite(place, interval=5))
+    open_market(desk, ARMS, **DEVICES)
+    for number, way in enumerate((Desk.crash, Desk.close)):
+        page = ask(desk, f"{number}", segment="desk").json()
+        assert [one["decision"] for one in page["decisions"]] == [3 * number + place for place in (1, 2, 3)]
+        way(desk)
+        desk = Desk(sqlite(place, interval=5))
+        again = page | {"duplicate": True, "decisions": [one | {"duplicate": True} for one in page["decisions"]]}
+        assert ask(desk, f"{number}", segment="desk").json() == again
+        assert desk.get("progress").json()["page"] == page
+    desk.close()
+    assert replay_all(str(place))[0].fits

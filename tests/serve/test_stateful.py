@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from msgspec.structs import replace
+from test_windows import overdue_line
 
 from cloneproof.errors import NobodyLeftError
 from cloneproof.mechanisms.online.levels import ticks
@@ -62,18 +63,16 @@ class Market(RuleBasedStateMachine):
     def post(self, path, body=None):
         return self.desk.post(f"{FEED}{path}", body)
 
-    @initialize(started=st.sampled_from([True, True, False]), on_slots=st.booleans())
-    def create(self, started, on_slots):
+    @initialize(started=st.sampled_from([True, True, False]), on_slots=st.booleans(), rounds=st.sampled_from([3, 20]))
+    def create(self, started, on_slots, rounds):
         terms = {"wait_seconds": WINDOW / 1000, "default_reward": 0.25, "horizon": 20, "max_arms": 3}
+        terms |= {"wait_rounds": rounds}
         terms |= {"rewards": {"family": "gaussian", "sd": 0.1}}  # have no least one: a default that pays
         if on_slots and self.withdraws:
             slots = {"rounds": 2, "draws": 2, "threshold": 1.0, "coins": False}
             terms |= {"mechanism": "reservoir", "parameters": slots}
         self.spec = spec(**terms)
-        body = {
-            key: getattr(self.spec, key)
-            for key in {"market", "mechanism", "parameters", "share", "seed", "wait_rounds", *terms}
-        }
+        body = {key: getattr(self.spec, key) for key in {"market", "mechanism", "parameters", "share", "seed", *terms}}
         assert self.desk.post("/v1/markets", body).status_code == 201
         if started:
             for agent, arms in (("ana", "wx"), ("bo", "w")):
@@ -214,6 +213,12 @@ class Market(RuleBasedStateMachine):
             assert reply["decision"] == self.before + wanted.id
             self.requests[request] = reply
             self.decided[reply["decision"]] = {"at": self.desk.clock.now, "agent": wanted.agent, "how": "waits"}
+            self.end_windows(lambda known, number: reply["decision"] - number >= self.spec.wait_rounds)
+
+    def end_windows(self, over):
+        for number, known in self.decided.items():
+            if known["how"] == "waits" and over(known, number):
+                self.pay(number, 0.25, "default")
 
     @rule(event=ids, decision=decisions, value=values)
     def reward(self, event, decision, value):
@@ -257,17 +262,13 @@ class Market(RuleBasedStateMachine):
     def time_passes(self, pause):
         """Windows are kept in steps, so the clock moves by more than a step."""
         self.desk.clock.now += pause
-        for decision, known in self.decided.items():
-            if known["how"] == "waits" and known["at"] + WINDOW + 10 <= self.desk.clock.now:
-                self.pay(decision, 0.25, "default")
+        self.end_windows(lambda known, number: known["at"] + WINDOW + 10 <= self.desk.clock.now)
 
     @precondition(lambda self: self.state == "running" and self.plain.round >= 5)
     @rule()
     def settle(self):
         assert self.post("/settle", {"reason": "a test"}).status_code == 200
-        for decision, known in self.decided.items():
-            if known["how"] == "waits":
-                self.pay(decision, 0.25, "default")
+        self.end_windows(lambda known, number: True)
         self.before += self.plain.round
         self.state, self.plain = "settled", None
 
@@ -289,6 +290,7 @@ class Market(RuleBasedStateMachine):
         try:
             self.look_at_the_balances()
             lines = [(one.line, one.hash) for one in self.desk.storage.lines(1, 0, 10**6)]
+            assert overdue_line([line for line, _ in lines], WINDOW / 1000, self.spec.wait_rounds) is None
             done = replay(lines, MarketDice(SECRET))
             assert {name: one.balance for name, one in done.market.registry.agents.items()} == self.balances
         finally:
@@ -347,7 +349,7 @@ FAULTS = {
     "no old entries": (Decide, "wanted", lambda self, markets: None),
     "events only inside a decision": (Reward, "run", events_only_inside_a_decision),
     "late rewards pay": (LiveMarket, "_enter_late", late_rewards_pay),
-    "windows that never end": (LiveMarket, "expire_one", lambda self, at: None),
+    "windows that never end": (LiveMarket, "expire", lambda self, at, most=None: []),
     "late arms play at once": (LiveMarket, "next_registration", property(lambda self: self.season)),
     "snapshots without balances": (Registry, "restore", snapshots_without_balances),
 }

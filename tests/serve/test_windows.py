@@ -1,17 +1,16 @@
 """Wait windows end in time: the writer enters what is overdue before anything else, and a replay refuses what does not.
 
-Windows are computed again here, from the lines of a ledger and its terms alone.
+Windows are computed again here, from the lines of a ledger and its terms alone; `test_stateful.py` uses it too.
 """
 
 import asyncio
 import json
-import random
 
 import pytest
 
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.writer.markets import ServedMarkets
-from support.service import DICE, Desk, open_market, replayed, sqlite, started
+from support.service import DICE, Desk, open_market, replayed, started
 
 SECONDS, ROUNDS = 5.0, 9
 
@@ -39,70 +38,6 @@ def all_lines(desk):
         with_lines += [json.dumps(line["entry"]).encode() for line in page]
         after = page[-1]["entry"]["n"]
     return with_lines
-
-
-class Caller:
-    """Random calls of a platform, with a clock that jumps."""
-
-    def __init__(self, desk, seed):
-        self.desk, self.random, self.number, self.season = desk, random.Random(seed), 0, 1
-        self.made = []
-
-    def step(self):
-        desk, pick = self.desk, self.random
-        self.number += 1
-        desk.clock.now += pick.choice([0, 1, 40, 700, 3000, 5004, 9000])
-        kind = pick.choice(
-            ["decide", "decide", "decide", "reward", "reward", "arm", "agent", "together", "settle", "read"]
-        )
-        name = f"{self.number}"
-        if kind == "decide":
-            self.made += [
-                one
-                for one in desk.decide_batch(f"{name}.{n}" for n in range(pick.choice([1, 2, 30])))
-                if "decision" in one
-            ]
-        elif kind == "reward" and self.made:
-            for one in pick.sample(self.made, min(len(self.made), 5)):
-                desk.reward(f"e{one['decision']}", one["decision"], 1.0)
-        elif kind == "arm":
-            desk.post("agents/ana/arms", {"arm": f"arm-{name}"})
-        elif kind == "agent":
-            desk.post("agents", {"agent": f"agent-{name}"})
-        elif kind == "together":
-            path = "/v1/markets/feed"
-            desk.together(
-                ("POST", f"{path}/agents", {"agent": f"a-{name}"}), ("POST", f"{path}/decisions", {"request_id": name}),
-                ("POST", f"{path}/agents/bo/arms", {"arm": f"b-{name}"}),
-            )  # fmt: skip
-        elif kind == "settle" and self.number % 3 == 0:
-            desk.post("settle", {"reason": "a test"})
-            self.season += 1
-            desk.post("seasons", {"season": self.season})
-            desk.post("start")
-            self.made = []
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_the_writer_appends_nothing_while_a_window_is_over(seed, tmp_path):
-    """Decisions, rewards, registrations and settlements, over several seasons and restarts."""
-    path, clock, kept = tmp_path / "market.db", None, None
-    for part in range(3):
-        desk = Desk(sqlite(path, interval=50), clock=clock)
-        clock = desk.clock
-        if part == 0:
-            open_market(
-                desk, {"ana": 2, "bo": 1}, wait_seconds=SECONDS, wait_rounds=ROUNDS, max_arms=500, max_agents=500
-            )
-            kept = Caller(desk, seed)
-        kept.desk = desk
-        for _ in range(35):
-            kept.step()
-        lines = all_lines(desk)
-        desk.crash() if part == 1 else desk.close()
-    assert overdue_line(lines) is None
-    kinds = [json.loads(line).get("because", json.loads(line)["kind"]) for line in lines]
-    assert {"window", "settlement", "settled", "late", "arm"} <= set(kinds)
 
 
 def test_a_writer_that_forgets_windows_is_found_out(monkeypatch):
@@ -136,7 +71,7 @@ def test_nothing_overtakes_many_windows_that_end_at_once(tmp_path):
     assert sum(json.loads(line).get("because") == "window" for line in lines) == 2000
 
 
-def ignored(friend, rounds, seconds=3600.0):
+def ignored(friend, rounds, seconds):
     """A settled season in which the windows of a friend's decisions never ended."""
     market = started({"ana": 2, "bo": 1}, wait_rounds=rounds, wait_seconds=seconds, horizon=200)
     for number in range(60):
@@ -150,21 +85,14 @@ def ignored(friend, rounds, seconds=3600.0):
     return market.chain.take().lines
 
 
-def test_a_ledger_whose_windows_do_not_end_is_refused():
+@pytest.mark.parametrize(("rounds", "seconds"), [(9, 3600.0), (10_000, 0.5)])
+def test_a_ledger_whose_windows_do_not_end_is_refused(rounds, seconds):
     """A friend's rewards are taken whenever they come, and the season is settled: its keys are known."""
-    lines = ignored("ana", 9)
-    named = overdue_line(lines, 3600.0, 9)
+    lines = ignored("ana", rounds, seconds)
+    named = overdue_line(lines, seconds, rounds)
     assert named is not None
     for dice in (DICE, None):
         with pytest.raises(Misfit, match=f"entry {named}: the window of decision .* is over") as found:
             replayed(lines, dice)
         assert found.value.n == named
-    replayed(ignored("ana", 60), DICE)  # in time
-
-
-def test_a_window_of_seconds_must_end_too():
-    lines = ignored("ana", 10_000, seconds=0.5)
-    named = overdue_line(lines, 0.5, 10_000)
-    with pytest.raises(Misfit, match="is over") as found:
-        replayed(lines, DICE)
-    assert found.value.n == named
+    replayed(ignored("ana", 60, 3600.0), DICE)  # in time

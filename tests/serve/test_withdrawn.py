@@ -86,20 +86,6 @@ def test_without_slots_the_arm_is_skipped_and_the_reply_says_that_nothing_is_pro
     assert arms_of(desk.shown(20)) == {"ana-0", "bo-0"}
 
 
-def test_who_may_withdraw_what(desk):
-    open_market(desk, {"ana": 1, "bo": 1}, **SLOTS)
-    ana, auditor = desk.make_key("agent", "ana"), desk.make_key("auditor")
-    assert withdraw(desk, "ana", "ana-0", ana).status_code == 200
-    for key, agent, arm, status, error in (
-        (ana, "bo", "bo-0", 403, "forbidden"),
-        (auditor, "bo", "bo-0", 403, "forbidden"),
-        (None, "bo", "bo-7", 404, "unknown_arm"),
-        (None, "cy", "cy-0", 404, "unknown_agent"),
-    ):
-        reply = withdraw(desk, agent, arm, key)
-        assert (reply.status_code, reply.json()["error"]) == (status, error)
-
-
 def test_the_platform_says_why_it_withdraws_and_a_replay_counts_it(tmp_path):
     """Withdrawing whoever leads would be a way to choose who is paid; by an agent it needs no reason."""
     path = str(tmp_path / "market.db")

@@ -55,8 +55,8 @@ def queue_of(batches, **capacity):
 
 def items_of(group):
     items = Counter()
-    for _, part in group:
-        items[part.market] += part.size
+    for call in group:
+        items[call.command.market] += call.command.size
     return items
 
 
@@ -65,8 +65,8 @@ def test_a_call_of_another_market_is_in_the_next_group_whatever_waits():
     waiting.next_group()
     waiting.put(deciding("small", ["a"]), Reply())
     group = waiting.next_group()
-    assert group[0][1] == deciding("small", ["a"])
-    assert items_of(group) == {"small": 1, "large": Capacity().share_items}
+    assert group[0].command == deciding("small", ["a"])
+    assert items_of(group) == {"small": 1, "large": 1000}
 
 
 def test_markets_that_all_have_much_to_do_get_equal_shares():
@@ -78,26 +78,13 @@ def test_markets_that_all_have_much_to_do_get_equal_shares():
     for _ in range(30):
         items += items_of(waiting.next_group())
     assert len(items) == 6
-    assert max(items.values()) - min(items.values()) <= Capacity().share_items
-
-
-def test_a_batch_in_parts_has_all_its_replies_in_order():
-    waiting, reply = RoundRobin(Capacity(group_items=150)), Reply()
-    waiting.put(batch("large", 0), reply)
-    sizes = []
-    while waiting:
-        for call, part in waiting.next_group():
-            assert reply.value is None
-            sizes.append(part.size)
-            call.enter_reply(list(part.items))
-    assert sizes == [150] * 6 + [100]
-    assert reply.value == batch("large", 0).items
+    assert max(items.values()) - min(items.values()) <= 1000
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 20)), min_size=1, max_size=8), st.integers(0, 1 << 30))
 @settings(max_examples=100, deadline=None)
 def test_whatever_groups_leave_unfinished_each_item_has_one_reply_in_order(calls, seed):
-    """Of each part in a group some items are done, all of them or none; a market that got no time may go first."""
+    """Of each call in a group some items are done, all of them or none; a market that got no time may go first."""
     waiting, replies, rng = RoundRobin(Capacity(group_items=12, share_items=5, group_calls=4)), [], Random(seed)
     for number, (market, size) in enumerate(calls):
         replies.append(Reply())
@@ -105,16 +92,18 @@ def test_whatever_groups_leave_unfinished_each_item_has_one_reply_in_order(calls
     first = set()
     while waiting:
         group, done = waiting.next_group(), []
-        assert not first or group[0][1].market in first
-        for _, part in group:
-            items = rng.choice([0, rng.randint(0, part.size), part.size])
-            rest = Unfinished(part.items[:items], market_first=items == 0 and rng.random() < 0.5)
-            done.append(list(part.items) if items == part.size else rest)
-        cut = [(part.market, reply) for (_, part), reply in zip(group, done, strict=True) if type(reply) is Unfinished]
+        assert not first or group[0].command.market in first
+        for asked in (call.command for call in group):
+            items = rng.choice([0, rng.randint(0, asked.size), asked.size])
+            rest = Unfinished(asked.items[:items], market_first=items == 0 and rng.random() < 0.5)
+            done.append(list(asked.items) if items == asked.size else rest)
+        cut = [
+            (call.command.market, reply) for call, reply in zip(group, done, strict=True) if type(reply) is Unfinished
+        ]
         first = {market for market, reply in cut if reply.market_first}
-        assert waiting.put_back(group, done) == {market for market, _ in cut}
-        for (call, _), reply in zip(group, done, strict=True):
+        for call, reply in zip(group, done, strict=True):
             call.enter_reply(reply)
+        assert waiting.put_back(group, done) == {market for market, _ in cut}
     assert waiting.calls == 0
     expected = [batch(market, number, size).items for number, (market, size) in enumerate(calls)]
     assert [reply.value for reply in replies] == expected

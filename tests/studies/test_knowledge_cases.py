@@ -8,14 +8,14 @@ from knowledge_cases import Agent, pay, random_case, with_a_clock
 
 def test_no_list_beats_the_best_item_alone_under_steady_indices():
     dice = random.Random(7)
-    found = [random_case(dice).most_gained for _ in range(120)]
+    found = [random_case(dice).most_gained for _ in range(60)]
     assert max(found) == 0
-    assert sum(gain < 0 for gain in found) > 20  # the cases are not all alike
+    assert sum(gain < 0 for gain in found) > 10  # the cases are not all alike
 
 
 def test_an_index_that_falls_in_a_reward_breaks_it():
     dice = random.Random(8)
-    assert sum(random_case(dice, falls=True).most_gained > 0 for _ in range(120)) > 2
+    assert sum(random_case(dice, falls=True).most_gained > 0 for _ in range(60)) > 1
 
 
 def test_a_rule_within_that_looks_at_the_clock_breaks_it():

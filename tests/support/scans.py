@@ -54,9 +54,9 @@ class Scan:
         """F(w) by the formula of the proof."""
         return sum((self.rest(k, w) * dot(w, self.p(k), self.worth[k]) for k in range(len(self.events))), ZERO)
 
-    def by_enumeration(self, w, start=0):
-        """The same by all contents and scores of all slots: (value, chance) without events before `start`."""
-        total = chance = ZERO
+    def by_enumeration(self, w):
+        """The same by all contents and scores of all slots."""
+        total = ZERO
         for held in product(self.originals, repeat=self.slots):
             for scores in product(range(len(self.laws[0])), repeat=self.slots):
                 weight = ONE
@@ -64,10 +64,8 @@ class Scan:
                     weight *= w[a] * self.laws[a][score]
                 if weight:
                     first = next((k for k, (j, own) in enumerate(self.events) if scores[j] in own), None)
-                    if first is None or first >= start:
-                        chance += weight
-                        total += weight * (self.worth[first][held[self.events[first][0]]] if first is not None else 0)
-        return total, chance
+                    total += weight * (self.worth[first][held[self.events[first][0]]] if first is not None else 0)
+        return total
 
     def means(self, k):
         """m_k, the honest worth of event k where it occurs."""

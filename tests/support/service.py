@@ -153,7 +153,7 @@ class Desk:
             self.app = App(lambda: Service(self.writer(), self.agent_rate, self.intervals))
             self.app.open()
             if self.storage.shared:  # its loop stands still between calls, perhaps in a turn that a
-                self.app._service.writer._background.cancel_tasks()  # tick began: then nobody else could have one
+                self.app._service.writer._ticking.cancel()  # tick began: then nobody else could have one
             self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
 
         self.runner.run(opened())

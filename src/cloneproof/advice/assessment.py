@@ -145,7 +145,7 @@ def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> st
 
 def quick_audit(market: Market, mechanism: Mechanism, search: Search, caught: float = 0.0) -> Audit:
     """Audit in floats with counted errors; ball arithmetic takes seconds in a large market."""
-    question = checked_question(market, mechanism, tolerance=TOLERANCE, caught=caught).of_one_of_each_kind
+    question = checked_question(market, mechanism, tolerance=TOLERANCE, caught=caught)
     return answer(question, search, Deadline(search.seconds), enclose=False)
 
 

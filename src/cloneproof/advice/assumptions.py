@@ -33,7 +33,7 @@ from cloneproof.analysis.audit.conclusion import delay_bound
 from cloneproof.analysis.audit.copy_vectors import CopyVector, kinds_of, ladders
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.deviations import BOTH, CopiesOf, Names, Split, honesty, named_prior
-from cloneproof.analysis.equilibrium import Equilibrium, PayoffTable, Strategies, iterate, payoff_table
+from cloneproof.analysis.equilibrium import CopyGame, Equilibrium, fastest_engine, iterate
 from cloneproof.analysis.gain import Finding, compared, exact_payoffs, gain_columns
 from cloneproof.bounds import second_account_floor
 from cloneproof.engines.deadline import Deadline
@@ -101,14 +101,19 @@ def best_responses(
     runs = max(20, PULLS // (COMMITTED if mechanism.rules[0].commits else market.horizon))
     honest = full_copies(market.agents, None)
     try:
-        sampled = PayoffTable(market, mechanism, None, runs, sampling.seed, sampling.seconds, bounds="asymptotic")
-        table = payoff_table(market, mechanism, runs, sampling.seed, sampling.seconds) if is_listed(market) else sampled
-        ladder = LADDER if table.exact else SAMPLED_LADDER
-        kinds = {agent.name: kinds_of(agent, not mechanism.permutation_invariant) for agent in market.agents}
-        rungs = {name: [vector for rung in ladders(own, max(ladder)) for vector in rung] for name, own in kinds.items()}
-        vectors = {name: [kinds[name].honest, *(v for v in own if max(v) in ladder)] for name, own in rungs.items()}
-        strategies = Strategies(vectors, kinds, SLACK, damping=1.0)
-        return iterate(table, strategies, honest, 12, clock, max(ladder), "a ladder of copies")
+        listed = is_listed(market)
+        engine = fastest_engine(market, mechanism, runs) if listed else None
+        ladder = LADDER if engine is not None else SAMPLED_LADDER
+        vectors = {}
+        for agent in market.agents:
+            kinds = kinds_of(agent, not mechanism.permutation_invariant)
+            rungs = [vector for rung in ladders(kinds, max(ladder)) for vector in rung if max(vector) in ladder]
+            vectors[agent.name] = [kinds.honest, *rungs]
+        game = CopyGame(
+            market, mechanism, vectors, engine, runs, sampling.seed, sampling.seconds,
+            bounds="distribution-free" if listed else "asymptotic", tolerance=SLACK, damping=1.0,
+        )  # fmt: skip
+        return iterate(game, honest, 12, clock, "a ladder of copies")
     except CloneproofError:
         return None
 

@@ -18,10 +18,9 @@ from cloneproof._tables import Tabular
 from cloneproof.advice.frontier import marked, row_of_audit
 from cloneproof.advice.recommendation import TOLERANCE, FrontierRow
 from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.gained import NearCopyGain
+from cloneproof.analysis.audit.other_deviations import variant_gain
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.result import Audit, AuditState, Verdict
-from cloneproof.analysis.audit.variants import variant_gain
+from cloneproof.analysis.audit.result import Audit, AuditState, NearCopyGain, Verdict
 from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxError

@@ -25,7 +25,7 @@ from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, Front
 from cloneproof.advice.regret import best_reward, computed_or_none
 from cloneproof.advice.tuning import ONE_PLACE, tuned_mechanisms
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.knowledge import is_proven
+from cloneproof.analysis.audit.informed import is_proven
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.deviations import CopiesOf, Names, World, honesty

@@ -41,12 +41,10 @@ def _as_drawn(drawn: FloatArray, levels: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class World:
-    """A market that a deviation leads to, with what everybody registers there.
+    """A market that a deviation leads to, with what everybody registers there, and its chance.
 
-    chance   of it, among the worlds of the deviation
-    numbers  how many uniform numbers a run of it needs, beside those of any market
-    means    makes the means of its originals of the drawn means (runs x originals, agent by agent) and those uniform
-             numbers (runs x numbers)
+    `means` makes the means of its originals of the drawn means (runs x originals, agent by agent) and of as many
+    uniform numbers as it needs beside those of any market (runs x numbers).
     """
 
     market: Market
@@ -109,14 +107,14 @@ def lists_left(registered: FullCopies, caught: float) -> list[tuple[float, FullC
             f"expected at most {MOST_LISTS} lists that a de-duplicator may leave, got {lists}; register fewer copies, "
             "or sample"
         )
-    found = []
+    mixture = []
     for missed in product(*(range(number + 1 if caught < 1 else 1) for _, _, number in several)):
         chance, left = 1.0, {name: list(own) for name, own in registered.items()}
         for (name, k, number), kept in zip(several, missed, strict=True):
             chance *= math.comb(number, kept) * (1 - caught) ** kept * caught ** (number - kept)
             left[name][k] = 1 + kept
-        found.append((chance, {name: tuple(own) for name, own in left.items()}))
-    return found
+        mixture.append((chance, {name: tuple(own) for name, own in left.items()}))
+    return mixture
 
 
 def drawn_lists(registered: FullCopies, caught: float, levels: FloatArray) -> list[FullCopies]:

@@ -1,7 +1,7 @@
 """`cp.equilibrium`: iterated best responses in copies, up to a fixed point or a cycle.
 
 Payoffs of vectors of copies against what the others register are exact, or from pairs of sampled runs. Agents with
-equal priors and equal registrations are paid the same, so that twenty equal agents need one evaluation.
+equal priors and equal registrations have the same best responses, so that twenty equal agents ask once.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from cloneproof._checks import count, number_in, whole
 from cloneproof._tables import Tabular
-from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, kinds_of
+from cloneproof.analysis.audit.copy_vectors import CopyVector, grid, kinds_of
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
-from cloneproof.analysis.gain import PairedSampling, compared, payoff_of, sampled_gain
+from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName, Estimate, Evaluation
@@ -26,178 +26,148 @@ from cloneproof.market.market import Agent, Copies, FullCopies, Market, checked_
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.online.streams import checked_seed
 
-VectorGains = dict[CopyVector, Estimate]
 MOST_VECTORS = 2000  # An agent may choose among at most this many vectors.
 STEPS_AT_LEAST = 4  # A budget leaves time for this many steps, where payoffs are sampled.
 DAMPING = 0.5  # Where all move at once, an agent goes this part of the way to its best response.
 TOLERANCE = 1e-9  # A gain up to this part of the payoff counts as none.
 
 
-@dataclass
-class PayoffTable:
-    """Cached payoffs of profiles, by an exact engine or from a fixed number of pairs of runs."""
-
-    market: Market
-    mechanism: Mechanism
-    engine: ExactEngine | None  # None: sampled
-    runs: int = 0
-    seed: int = 0
-    seconds: float | None = None  # the most for one vector, where it samples
-    left_out: set[CopyVector] = field(default_factory=set)
-    bounds: BoundsName = "distribution-free"  # of sampled gains
-    kinds: dict[str, int] = field(init=False)
-    evaluations: dict[object, Evaluation] = field(default_factory=dict)
-    namesakes: dict[object, dict[tuple[int, CopyVector], str]] = field(default_factory=dict)  # who is paid alike
-    sampled_gains: dict[object, Estimate] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.kinds = agent_kinds(self.market, self.mechanism)
-
-    @property
-    def exact(self) -> bool:
-        """Whether payoffs are computed, and not sampled."""
-        return self.engine is not None
-
-    @property
-    def method(self) -> str:
-        if self.exact:
-            return f"exact ({self.engine})"
-        return f"sampled (up to {self.runs} pairs of runs for each vector of copies, 99 % confidence each)"
-
-    def evaluation(self, profile: FullCopies) -> Evaluation:
-        if self.engine is not None:
-            return self._exact(profile, self.engine)
-        key = tuple(sorted(profile.items()))
-        if key not in self.evaluations:
-            search = Search(runs=self.runs, seed=self.seed, seconds=self.seconds)
-            self.evaluations[key] = evaluate(self.market, self.mechanism, profile, engine="monte-carlo", search=search)
-        return self.evaluations[key]
-
-    def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
-        """Return the agent's gain by each vector instead of its own, but for vectors that no engine can evaluate."""
-        name = agent.name
-        others = [vector for vector in vectors if vector != profile[name]]
-
-        def gain(vector: CopyVector) -> Estimate:
-            if self.engine is None:
-                return self._sampled(profile, name, vector)
-            paid = [payoff_of(self.evaluation(own), name) for own in (profile, {**profile, name: vector})]
-            return compared(*paid).gain
-
-        answers = Answers[CopyVector, Estimate](gain)
-        run_search(answers, others)
-        if others and not answers.evaluated:
-            why = answers.left_out.get(others[0], "time was over")
-            raise EngineError(f"no other copies of {name} could be evaluated: {why}")
-        self.left_out |= answers.left_out.keys()
-        return answers.evaluated
-
-    def _exact(self, profile: FullCopies, engine: ExactEngine) -> Evaluation:
-        roles = [(self.kinds[agent.name], profile[agent.name]) for agent in self.market.agents]
-        key, names = tuple(sorted(roles)), [agent.name for agent in self.market.agents]
-        if key not in self.evaluations:
-            evaluation = exact_evaluations([(self.market, self.mechanism)], profile, engine)[0][self.market.horizon]
-            self.evaluations[key], self.namesakes[key] = evaluation, dict(zip(roles, names, strict=True))
-        evaluation, namesakes = self.evaluations[key], self.namesakes[key]
-        alike = {name: namesakes[role] for role, name in zip(roles, names, strict=True)}
-        return evaluation.renamed(alike)
-
-    def _sampled(self, profile: FullCopies, agent: str, vector: CopyVector) -> Estimate:
-        others = tuple(sorted((self.kinds[name], own) for name, own in profile.items() if name != agent))
-        key = (self.kinds[agent], others, profile[agent], vector)
-        if key not in self.sampled_gains:
-            sampling = PairedSampling(
-                self.runs, seed=self.seed, stop_when_decided=False, seconds=self.seconds, bounds=self.bounds
-            )
-            deviation = CopiesOf(agent, vector, profile)
-            drawn = sampled_gain(self.market, self.mechanism, deviation, sampling, against=profile[agent])
-            method = f"{drawn.runs} pairs of runs, seed {self.seed}"
-            self.sampled_gains[key] = drawn.progress.estimates(sampling.confidence, method, self.bounds)[0]
-        return self.sampled_gains[key]
-
-
-def agent_kinds(market: Market, mechanism: Mechanism) -> dict[str, int]:
-    """Equal numbers for exchangeable agents, which have equal priors and no order of play."""
-    if not mechanism.permutation_invariant:
-        return {agent.name: number for number, agent in enumerate(market.agents)}
-    laws = [agent.laws for agent in market.agents]
-    return {agent.name: laws.index(agent.laws) for agent in market.agents}
-
-
-def payoff_table(
-    market: Market, mechanism: Mechanism, runs: int | None, seed: int, seconds: float | None = None
-) -> PayoffTable:
-    """Choose the closed form if it applies; else samples if runs are given; else the state tree."""
-    world, honest = [(market, mechanism)], full_copies(market.agents, None)
-    try:
-        exact_evaluations(world, honest, "closed-form")
-        return PayoffTable(market, mechanism, "closed-form")
-    except EngineError as refusal:
-        if runs is not None:
-            return PayoffTable(market, mechanism, None, runs, seed, seconds)
-        try:
-            exact_evaluations(world, honest, "tree")
-        except EngineError as second:
-            raise EngineError(
-                f"no exact engine can do this: {refusal.reason}; {second.reason}; give runs, e.g. runs=200, to sample"
-            ) from None
-        return PayoffTable(market, mechanism, "tree")
-
-
-@dataclass(frozen=True)
-class BestResponse:
-    """An agent's best vector against a profile, and its gain over the current one."""
+class BestResponse(NamedTuple):
+    """An agent's best vector against a profile, its gain over the current one, and whether that surely pays."""
 
     copies: CopyVector
     gain: Estimate
     pays: bool
 
 
-@dataclass(frozen=True)
-class Strategies:
-    """Vectors that each agent may register, the tolerance, and the step towards a best response."""
+@dataclass
+class CopyGame:
+    """The game in which each agent registers one of some vectors of copies; what was evaluated is kept.
 
+    Without an engine, gains are sampled in `runs` pairs of runs, for at most `seconds` each. A gain up to `tolerance`
+    of the payoff counts as none. Where all move at once, an agent goes the part `damping` of the way.
+    """
+
+    market: Market
+    mechanism: Mechanism
     vectors: Mapping[str, Sequence[CopyVector]]
-    kinds: Mapping[str, OriginalKinds]
-    tolerance: float
-    damping: float
+    engine: ExactEngine | None
+    runs: int = 0
+    seed: int = 0
+    seconds: float | None = None
+    bounds: BoundsName = "distribution-free"
+    tolerance: float = TOLERANCE
+    damping: float = DAMPING
+    left_out: set[CopyVector] = field(default_factory=set)
 
-    def best_response(self, table: PayoffTable, profile: FullCopies, agent: Agent) -> BestResponse:
-        """Return the best vector; among equals up to the tolerance, the one with the fewest arms."""
-        gains = table.gains(profile, agent, self.vectors[agent.name])
-        own = profile[agent.name]
+    def __post_init__(self) -> None:
+        in_order = not self.mechanism.permutation_invariant
+        laws = [agent.laws for agent in self.market.agents]
+        numbered = enumerate(self.market.agents)
+        self.kinds = {agent.name: k if in_order else laws.index(agent.laws) for k, agent in numbered}
+        self.originals = {agent.name: kinds_of(agent, in_order) for agent in self.market.agents}
+        self.evaluations: dict[object, Evaluation] = {}
+        self.responses: dict[object, BestResponse] = {}
+
+    @property
+    def method(self) -> str:
+        if self.engine is not None:
+            return f"exact ({self.engine})"
+        return f"sampled (up to {self.runs} pairs of runs for each vector of copies, 99 % confidence each)"
+
+    @property
+    def cap(self) -> int:
+        """The most copies of an original that anybody may register."""
+        return max(max(vector) for own in self.vectors.values() for vector in own)
+
+    def evaluation(self, profile: FullCopies) -> Evaluation:
+        """Return everybody's payoff if this is registered."""
+        key = tuple(profile.items())
+        if key not in self.evaluations:
+            self.evaluations[key] = self._evaluated(profile)
+        return self.evaluations[key]
+
+    def _evaluated(self, profile: FullCopies) -> Evaluation:
+        if self.engine is not None:
+            return exact_evaluations([(self.market, self.mechanism)], profile, self.engine)[0][self.market.horizon]
+        search = Search(runs=self.runs, seed=self.seed, seconds=self.seconds)
+        return evaluate(self.market, self.mechanism, profile, engine="monte-carlo", search=search)
+
+    def gains(self, profile: FullCopies, agent: str) -> dict[CopyVector, Estimate]:
+        """Return the agent's gain by each vector instead of its own, but for vectors that no engine can evaluate."""
+
+        def gain(vector: CopyVector) -> Estimate:
+            if self.engine is None:
+                return self._sampled_gain(profile, agent, vector)
+            return self.evaluation({**profile, agent: vector}).payoff[agent] - self.evaluation(profile).payoff[agent]
+
+        others = [vector for vector in self.vectors[agent] if vector != profile[agent]]
+        answers = Answers[CopyVector, Estimate](gain)
+        run_search(answers, others)
+        if others and not answers.evaluated:
+            why = answers.left_out.get(others[0], "time was over")
+            raise EngineError(f"no other copies of {agent} could be evaluated: {why}")
+        self.left_out |= answers.left_out.keys()
+        return answers.evaluated
+
+    def _sampled_gain(self, profile: FullCopies, agent: str, vector: CopyVector) -> Estimate:
+        sampling = PairedSampling(
+            self.runs, seed=self.seed, stop_when_decided=False, seconds=self.seconds, bounds=self.bounds
+        )
+        deviation = CopiesOf(agent, vector, profile)
+        drawn = sampled_gain(self.market, self.mechanism, deviation, sampling, against=profile[agent])
+        method = f"{drawn.runs} pairs of runs, seed {self.seed}"
+        return drawn.progress.estimates(sampling.confidence, method, self.bounds)[0]
+
+    def best_response(self, profile: FullCopies, agent: str) -> BestResponse:
+        """Return the best vector; among equals up to the tolerance, the one with the fewest arms.
+
+        Agents with equal priors and equal registrations share the answer.
+        """
+        others = sorted((self.kinds[name], own) for name, own in profile.items() if name != agent)
+        situation = (self.kinds[agent], profile[agent], tuple(others))
+        if situation not in self.responses:
+            self.responses[situation] = self._best_response(profile, agent)
+        return self.responses[situation]
+
+    def _best_response(self, profile: FullCopies, agent: str) -> BestResponse:
+        gains = self.gains(profile, agent)
         if not gains:
-            return BestResponse(own, Estimate(0.0, 0.0, "proven", "there is nothing else to register"), False)
-        slack = self.tolerance * abs(table.evaluation(profile).payoff[agent.name].value)
+            nothing = Estimate(0.0, 0.0, "proven", "there is nothing else to register")
+            return BestResponse(profile[agent], nothing, False)
+        slack = self.tolerance * abs(self.evaluation(profile).payoff[agent].value)
         most = max(gain.value for gain in gains.values())
         best = min((vector for vector, gain in gains.items() if gain.value >= most - slack), key=lambda v: (sum(v), v))
         return BestResponse(best, gains[best], gains[best].low > 0 and gains[best].value > slack)
 
-    def all_responses(self, table: PayoffTable, profile: FullCopies) -> dict[str, BestResponse]:
-        """Everybody's best responses; equal agents with equal registrations share one."""
-        responses: dict[tuple[int, CopyVector], BestResponse] = {}
-        for agent in table.market.agents:
-            role = (table.kinds[agent.name], profile[agent.name])
-            if role not in responses:
-                responses[role] = self.best_response(table, profile, agent)
-        return {agent.name: responses[table.kinds[agent.name], profile[agent.name]] for agent in table.market.agents}
-
     def step(self, agent: str, own: CopyVector, best: CopyVector) -> CopyVector:
-        """Part of the way to the best response, at least one copy for each original that differs.
-
-        >>> strategies = Strategies({}, {"ana": OriginalKinds((0, 0))}, 0.0, damping=0.5)
-        >>> strategies.step("ana", (1, 1), (8, 2))
-        (5, 2)
-        """
+        """Part of the way to the best response, at least one copy for each original that differs."""
         moved = [
             number + int(math.copysign(math.ceil(self.damping * abs(aim - number)), aim - number))
             for number, aim in zip(own, best, strict=True)
         ]
-        return self.kinds[agent].sorted(tuple(moved))
+        return self.originals[agent].sorted(tuple(moved))
 
 
-@dataclass(frozen=True)
-class Path:
+def fastest_engine(market: Market, mechanism: Mechanism, runs: int | None) -> ExactEngine | None:
+    """Choose the closed form if it applies; else samples (None) if runs are given; else the state tree."""
+    world, honest = [(market, mechanism)], full_copies(market.agents, None)
+    try:
+        exact_evaluations(world, honest, "closed-form")
+        return "closed-form"
+    except EngineError as refusal:
+        if runs is not None:
+            return None
+        try:
+            exact_evaluations(world, honest, "tree")
+        except EngineError as second:
+            raise EngineError(
+                f"no exact engine can do this: {refusal.reason}; {second.reason}; give runs, e.g. runs=200, to sample"
+            ) from None
+        return "tree"
+
+
+class Path(NamedTuple):
     """Profiles visited, best responses to the last one, and the profiles of a cycle if it came back."""
 
     profiles: tuple[FullCopies, ...]
@@ -205,29 +175,27 @@ class Path:
     cycle: tuple[FullCopies, ...] = ()
 
 
-def follow(
-    table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline, in_turn: bool = False
-) -> Path:
+def follow(game: CopyGame, start: FullCopies, steps: int, clock: Deadline, in_turn: bool = False) -> Path:
     """Move all agents at once, part of the way, or in turn, all the way, until nobody gains or a profile comes back."""
     profiles = [start]
     rounds: list[FullCopies] = []  # those of them in which it was everybody's turn
     while True:
         profile = profiles[-1]
-        responses = strategies.all_responses(table, profile)
+        responses = {name: game.best_response(profile, name) for name in profile}
         if profile in rounds:
             return Path(tuple(profiles), responses, tuple(profiles[profiles.index(profile) : -1]))
-        if not any(response.pays for response in responses.values()) or len(profiles) > steps or clock.spent:
+        paying = {name: response.copies for name, response in responses.items() if response.pays}
+        if not paying or len(profiles) > steps or clock.spent:
             return Path(tuple(profiles), responses)
         rounds.append(profile)
         if in_turn:
-            for agent in table.market.agents:
-                best = strategies.best_response(table, profiles[-1], agent)
+            for name in profile:
+                best = game.best_response(profiles[-1], name)
                 if best.pays:
-                    profiles.append({**profiles[-1], agent.name: best.copies})
+                    profiles.append({**profiles[-1], name: best.copies})
         else:
-            paying = {name: response.copies for name, response in responses.items() if response.pays}
-            steps_to = {name: strategies.step(name, profile[name], copies) for name, copies in paying.items()}
-            profiles.append({**profile, **steps_to})
+            moved = {name: game.step(name, profile[name], copies) for name, copies in paying.items()}
+            profiles.append({**profile, **moved})
         clock.tell(len(profiles) - 1, steps, f"best responses, {'in turn' if in_turn else 'all at once'}")
 
 
@@ -331,34 +299,28 @@ class Equilibrium(Tabular):
         }
 
 
-def iterate(
-    table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline, cap: int, tried: str
-) -> Equilibrium:
+def iterate(game: CopyGame, start: FullCopies, steps: int, clock: Deadline, tried: str) -> Equilibrium:
     """Move all at once, part of the way; after a cycle in turn, all the way. `tried` describes the vectors."""
-    path, how = follow(table, strategies, start, steps, clock), "all agents move at once"
+    path, how = follow(game, start, steps, clock), "all agents move at once"
     if path.cycle:
-        path = follow(table, strategies, path.cycle[0], steps, clock, in_turn=True)
+        path = follow(game, path.cycle[0], steps, clock, in_turn=True)
         how = "agents move in turn, after a cycle of moves at once"
     last, responses = path.profiles[-1], path.responses
-    status: PathEnd = "equilibrium"
-    if path.cycle:
-        status = "cycle"
-    elif any(response.pays for response in responses.values()):
-        status = "unfinished"
-    left_out = f"; {len(table.left_out)} vectors were too large for the engine" if table.left_out else ""
+    unfinished = any(response.pays for response in responses.values())
+    left_out = f"; {len(game.left_out)} vectors were too large for the engine" if game.left_out else ""
     return Equilibrium(
-        market=table.market,
-        mechanism=table.mechanism,
-        status=status,
+        market=game.market,
+        mechanism=game.mechanism,
+        status="cycle" if path.cycle else "unfinished" if unfinished else "equilibrium",
         copies=last,
         incentives={name: response.gain for name, response in responses.items()},
         responses={name: response.copies for name, response in responses.items()},
-        evaluation=table.evaluation(last),
-        honest=table.evaluation(full_copies(table.market.agents, None)),
+        evaluation=game.evaluation(last),
+        honest=game.evaluation(full_copies(game.market.agents, None)),
         cycle=path.cycle,
         path=path.profiles,
-        max_copies=cap,
-        scope=f"{tried}, {table.method}; {how}; pure strategies, from one start{left_out}",
+        max_copies=game.cap,
+        scope=f"{tried}, {game.method}; {how}; pure strategies, from one start{left_out}",
     )
 
 
@@ -426,25 +388,21 @@ def equilibrium(
     check_sampling(runs=runs, progress=progress)
     budget = None if seconds is None else number_in(seconds, "seconds", 0, error=EngineError, low_open=True)
     cap, moves = count(max_copies, "max_copies", error=EngineError), count(steps, "steps", error=EngineError)
-    strategies = _strategies(market, mechanism, cap)
+    vectors = {agent.name: _vectors(agent, cap, not mechanism.permutation_invariant) for agent in market.agents}
     clock = Deadline(budget, progress)
-    most = max(map(len, strategies.vectors.values()))
-    of_vector = None if budget is None else budget / (STEPS_AT_LEAST * most)
-    table = payoff_table(market, mechanism, whole(runs), checked_seed(seed), of_vector)
-    tried = f"every vector of up to {cap} copies of each original"
-    return iterate(table, strategies, full, moves, clock, cap, tried)
+    of_vector = None if budget is None else budget / (STEPS_AT_LEAST * max(map(len, vectors.values())))
+    pairs, seed = whole(runs), checked_seed(seed)
+    engine = fastest_engine(market, mechanism, pairs)
+    game = CopyGame(market, mechanism, vectors, engine, pairs or 0, seed, of_vector)
+    return iterate(game, full, moves, clock, f"every vector of up to {cap} copies of each original")
 
 
-def _strategies(market: Market, mechanism: Mechanism, cap: int) -> Strategies:
-    vectors: dict[str, list[CopyVector]] = {}
-    kinds: dict[str, OriginalKinds] = {}
-    for agent in market.agents:
-        kinds[agent.name] = kinds_of(agent, not mechanism.permutation_invariant)
-        every, left_out = grid(kinds[agent.name], cap)
-        if left_out or len(every) > MOST_VECTORS:
-            raise EngineError(
-                f"expected at most {MOST_VECTORS} copy vectors of an agent, got more with {agent.count} originals and "
-                f"up to {cap} copies of each; give a smaller max_copies"
-            )
-        vectors[agent.name] = [kinds[agent.name].honest, *every]
-    return Strategies(vectors, kinds, TOLERANCE, DAMPING)
+def _vectors(agent: Agent, cap: int, in_order: bool) -> list[CopyVector]:
+    kinds = kinds_of(agent, in_order)
+    every, left_out = grid(kinds, cap)
+    if left_out or len(every) > MOST_VECTORS:
+        raise EngineError(
+            f"expected at most {MOST_VECTORS} copy vectors of an agent, got more with {agent.count} originals and "
+            f"up to {cap} copies of each; give a smaller max_copies"
+        )
+    return [kinds.honest, *every]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal, get_args
 
 from cloneproof._checks import known, one_of, whole
@@ -56,9 +58,10 @@ def exact_evaluations(
                 refusals.append(refusal.reason)
                 break  # a structure without a closed form has none at any horizon
     left = {horizon: world for horizon, world in at_horizon.items() if horizon not in evaluations}
-    for market, mechanism, horizons in _equal_mechanisms(left):
+    for mechanism, together in groupby(left.values(), key=itemgetter(1)):
+        markets = [market for market, _ in together]
         try:
-            evaluations |= _exactly("tree", market, mechanism, copies, horizons)
+            evaluations |= _exactly("tree", markets[0], mechanism, copies, [market.horizon for market in markets])
         except EngineError as refusal:
             reasons = [*refusals, refusal.reason]
             raise EngineError("no exact engine can do this: " + "; ".join(reasons)) from None
@@ -81,18 +84,6 @@ def _exactly(
         return {own.horizon: closed_form(own, running, copies, arithmetic)}
 
     return summed_plays(market, mechanism, horizons, evaluated)
-
-
-def _equal_mechanisms(worlds: dict[int, tuple[Market, Mechanism]]) -> list[tuple[Market, Mechanism, list[int]]]:
-    groups: list[tuple[Market, Mechanism, list[int]]] = []
-    for horizon, (market, mechanism) in worlds.items():
-        for _, other, members in groups:
-            if other == mechanism:
-                members.append(horizon)
-                break
-        else:
-            groups.append((market, mechanism, [horizon]))
-    return groups
 
 
 def check_mechanism_or_box(mechanism: object) -> None:

@@ -91,7 +91,7 @@ class Payoff(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding(Data):
-    """What was found of a deviation; each kind of deviation adds what it was (`audit.result`, `audit.gained`).
+    """What was found of a deviation; each kind of deviation adds what it was (`audit.result`).
 
     Attributes
     ----------
@@ -216,49 +216,6 @@ def job_of(market: Market, mechanism: Mechanism | BlackBox, *world: Any) -> Any:
         if isinstance(mechanism, BlackBox)
         else Job(market, mechanism, *world)
     )  # fmt: skip
-
-
-def draw_pairs(
-    market: Market,
-    mechanism: Mechanism | BlackBox,
-    deviation: CopiesOf,
-    sampling: PairedSampling,
-    against: tuple[int, ...] | None = None,
-) -> tuple[RunTotals, StopReason, tuple[str, ...]]:
-    """Return totals of as many pairs as needed, why it stopped, and where runs were drawn if not on the CPU.
-
-    The columns are gain, honest and copied payoff. `against` replaces the agent's honest copies in the comparison.
-    """
-    agent, names = deviation.agent, [other.name for other in market.agents]
-    strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
-    own = honesty(market, agent).copies if against is None else against
-    honest, caught = replace(deviation, copies=own), deviation.caught
-    jobs = [
-        job_of(market, mechanism, registered.sampled(market).copies, sampling.seed, strata.means)
-        for registered in (honest, deviation)
-    ]
-    served = with_sum([served_bounds(part.market, agent) for part in jobs[0].parts])
-    bounds = tuple(chain(*((Bounds(-most.high, most.high), most, most) for most in served)))
-    likely = max(likely_part(part.market, agent) for part in jobs[0].parts)
-    drawn = identity(jobs[1], agent, *([caught] if caught else []))
-    tightest = TIGHTEST_OF_SLOW if isinstance(mechanism, BlackBox) else TIGHTEST
-    estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD, likely, tightest)
-    start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
-    with source_of_runs(jobs, sampling) as source:
-        played = partial(_after_catching, source.outcomes, caught, sampling.seed) if caught else source.outcomes
-        rows = partial(_pair_rows, played, jobs[0], jobs[1], names.index(agent))
-        plan = RunPlan(
-            limit=limit_of(sampling.runs, sampling.seconds, len(strata.weights)),
-            decided=sampling.is_decided if sampling.stop_when_decided else None,
-            seconds=sampling.seconds,
-            threads=sampling.threads,
-            chunk=sampling.chunk,
-            report=sampling.progress,
-            parallel=source.parallel,
-            largest=source.largest,
-            cost=sum(map(run_cost, jobs)),
-        )
-        return *drive(rows, start, plan), source.notes
 
 
 @contextmanager
@@ -520,14 +477,46 @@ def sampled_gain(
     sampling: PairedSampling,
     against: tuple[int, ...] | None = None,
 ) -> Gain:
-    """`gain` for a deviation and options that are already checked; `against` replaces honest copies."""
-    totals, stopped, notes = draw_pairs(market, mechanism, deviation, sampling, against)
+    """`gain` for a deviation and options that are already checked; `against` replaces honest copies.
+
+    Pairs are drawn until there are enough. Their columns are gain, honest and copied payoff, in all and by segment.
+    """
+    agent, names = deviation.agent, [other.name for other in market.agents]
+    strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
+    own = honesty(market, agent).copies if against is None else against
+    honest, caught = replace(deviation, copies=own), deviation.caught
+    jobs = [
+        job_of(market, mechanism, registered.sampled(market).copies, sampling.seed, strata.means)
+        for registered in (honest, deviation)
+    ]
+    served = with_sum([served_bounds(part.market, agent) for part in jobs[0].parts])
+    bounds = tuple(chain(*((Bounds(-most.high, most.high), most, most) for most in served)))
+    likely = max(likely_part(part.market, agent) for part in jobs[0].parts)
+    drawn = identity(jobs[1], agent, *([caught] if caught else []))
+    tightest = TIGHTEST_OF_SLOW if isinstance(mechanism, BlackBox) else TIGHTEST
+    estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD, likely, tightest)
+    start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
+    with source_of_runs(jobs, sampling) as source:
+        played = partial(_after_catching, source.outcomes, caught, sampling.seed) if caught else source.outcomes
+        rows = partial(_pair_rows, played, jobs[0], jobs[1], names.index(agent))
+        plan = RunPlan(
+            limit=limit_of(sampling.runs, sampling.seconds, len(strata.weights)),
+            decided=sampling.is_decided if sampling.stop_when_decided else None,
+            seconds=sampling.seconds,
+            threads=sampling.threads,
+            chunk=sampling.chunk,
+            report=sampling.progress,
+            parallel=source.parallel,
+            largest=source.largest,
+            cost=sum(map(run_cost, jobs)),
+        )
+        totals, stopped = drive(rows, start, plan)
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"
     if len(totals.estimands.weights) > 1:
         method += f", {len(totals.estimands.weights)} strata"
-    caught = [f"copies caught with chance {deviation.caught:g}"] if deviation.caught else []
-    method = ", ".join([method, *caught, *notes])
-    (change, honest, copied), *parts = in_groups(totals.estimates(sampling.confidence, method, sampling.bounds), 3)
+    thinned = [f"copies caught with chance {caught:g}"] if caught else []
+    method = ", ".join([method, *thinned, *source.notes])
+    (change, before, after), *parts = in_groups(totals.estimates(sampling.confidence, method, sampling.bounds), 3)
     by_segment = dict(zip(market.segments, (gain for gain, *_ in parts), strict=True)) if parts else {}
     numbers = (sampling.confidence, totals.runs, stopped, totals)
-    return Gain(deviation.agent, deviation.sampled(market).copies, change, honest, copied, *numbers, by_segment)
+    return Gain(agent, deviation.sampled(market).copies, change, before, after, *numbers, by_segment)

@@ -15,7 +15,8 @@ from typing import Any, get_args
 from cloneproof._version import package_versions
 from cloneproof.analysis.audit.question import MechanismOrFactory
 from cloneproof.analysis.audit.race_state import ALPHA
-from cloneproof.analysis.audit.result import Audit, SampledDeviation, Witness, pays
+from cloneproof.analysis.audit.result import Audit
+from cloneproof.analysis.audit.search_result import SampledDeviation, Witness, pays
 from cloneproof.analysis.certificate.document import RejectedError, number, require, whole
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.certificate.writer import (

@@ -138,18 +138,13 @@ def run_search(evaluator: Evaluator[Proposed_contra], proposals: Iterable[Propos
 
 @dataclass
 class Answers(Generic[Proposed, Answer]):
-    """An evaluator that asks a function, which raises an `EngineError` to refuse; done when time is over.
-
-    evaluated  its answers
-    left_out   what it refused, and why
-    took       seconds of the last proposal
-    """
+    """An evaluator that asks a function, which raises an `EngineError` to refuse; done when time is over."""
 
     ask: Callable[[Proposed], Answer]
     clock: Deadline = field(default_factory=Deadline)
     evaluated: dict[Proposed, Answer] = field(default_factory=dict)
-    left_out: dict[Proposed, str] = field(default_factory=dict)
-    took: float = 0.0
+    left_out: dict[Proposed, str] = field(default_factory=dict)  # what was refused, and why
+    took: float = 0.0  # seconds of the last proposal
 
     @property
     def done(self) -> bool:

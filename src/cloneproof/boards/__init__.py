@@ -13,7 +13,6 @@ a reward.
 from cloneproof.boards.advice import BoardAdvice, recommend_board
 from cloneproof.boards.board import Battles, Board, Scores
 from cloneproof.boards.copies import BoardCopies, find_copies
-from cloneproof.boards.deviation import deviation_ratings
 from cloneproof.boards.earned import Competition, Earned, earned, study_competition
 from cloneproof.boards.entrants import EntrantGain, variants_among_entrants
 from cloneproof.boards.inflation import PrivateSelection, VariantInflation, private_selection, variant_inflation
@@ -29,7 +28,7 @@ from cloneproof.boards.listing import (
     ReservoirBoard,
     SelfRanked,
 )
-from cloneproof.boards.rating import bradley_terry, rate
+from cloneproof.boards.rating import bradley_terry, deviation_ratings, rate
 from cloneproof.boards.reading import read_board, read_scores, read_submissions
 from cloneproof.boards.rules import DeviationListing, RuleRow, listing_rule
 from cloneproof.boards.study import BoardStudy, study_board

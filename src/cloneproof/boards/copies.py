@@ -7,36 +7,47 @@ ties is asked for as well.
 
 For near-ties scores become normal scores by task, and the part that a model's strength explains (one factor) is taken
 away. What is left of two unrelated models has a correlation near 0, whose law is fitted to the pairs of different
-producers; what is left of near-copies has one near 1, but for a few tasks. The second e-value compares these. A pair's
-e-value is the average of both, that of battles stands in `opponents`, and e-BH (`analysis.copying.discoveries`) says
-which pairs are findings at the level.
+producers; what is left of near-copies has one near 1, but for a few tasks. The second e-value compares these, and a
+pair's e-value is the average of both.
+
+In battles, a model's log-odds against an opponent are its strength less the opponent's, and a deviation: how their
+styles meet. Two entries of one model share strength and deviations. So opponents are cells as weeks of a log are
+(`analysis.copying.fingerprints`), with the opponents' strengths as effects. Battles of the two with each other are left
+out. How much unrelated models deviate and share is fitted to other pairs of different producers, and for models of one
+producer to other such pairs.
+
+e-BH (`analysis.copying.discoveries`) says which pairs are findings at the level.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, ndtri
+from scipy.special import expit, logsumexp, ndtri
 
+from cloneproof._arrays import FloatArray
 from cloneproof._checks import number_in
+from cloneproof._clock import check_time
 from cloneproof._data import fields_of
 from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.analysis.copying.discoveries import discoveries
+from cloneproof.analysis.copying.fingerprints import TYPICAL, CellTable
 from cloneproof.analysis.copying.judging import joined
 from cloneproof.analysis.copying.power import estimated_power
 from cloneproof.analysis.copying.records import CopyPower
 from cloneproof.boards.board import Board, Floats, Kinship, Scores
-from cloneproof.boards.opponents import battle_pairs
+from cloneproof.boards.rating import fitted as fitted_strengths
 from cloneproof.boards.reading import holds_scores, read_board, read_scores
 from cloneproof.errors import BoardError
 
 LEVEL: Final = 0.05  # false discovery rate
-LEAST_SHARED: Final = 5  # tasks that both models of a pair have
+LEAST_SHARED: Final = 5  # tasks or opponents that both models of a pair have
 LEAST_TIES: Final = 0.2  # share of the shared tasks on which models must tie for ties to count
 FEWEST_TIES: Final = 3  # ties that count at all
 COMMON: Final = 0.05  # share of unrelated models with one score from which on a tie in it says nothing
@@ -51,7 +62,12 @@ LEAST_SPREAD: Final = 0.1  # of the correlations of unrelated models, as atanh
 LARGEST: Final = 600.0  # ln of an e-value that is stated
 PLANTED: Final = 20  # second entries that are planted where none was found
 SEED: Final = 43
+MOST_COMPARED: Final = 150  # pairs whose e-values by opponents are computed, the most promising; others count as 0
+MOST_ROWS: Final = 400  # models that are all fitted; of a larger board those of the pairs that are looked at
+MOST_FITTED: Final = 40  # pairs that the law of unrelated models is fitted to
 UNRELATED: Final = np.tanh(np.linspace(-4.0, 4.0, 161))  # grid of the correlations of unrelated models
+
+ComparedBy = Literal["tasks", "opponents"]
 
 
 @dataclass(frozen=True)
@@ -106,7 +122,7 @@ class BoardCopies(WithFindings):
     hypotheses: int
     pairs: tuple[LikePair, ...]
     groups: tuple[LikeModels, ...]
-    by: Literal["tasks", "opponents"] = "tasks"
+    by: ComparedBy = "tasks"
     power: CopyPower | None = None
 
     @property
@@ -157,33 +173,37 @@ def find_copies(
             scores = read_scores(scores, owners=owners, kin=kin, columns=columns)
         else:
             scores = read_board(scores, owners=owners, columns=columns)
-    if isinstance(scores, Board):
-        return _by_opponents(scores, wanted)
+    table, compared, planted = _by_opponents(scores) if isinstance(scores, Board) else _by_tasks(scores)
+    by: ComparedBy = "opponents" if isinstance(scores, Board) else "tasks"
+    asked, pairs = int(compared.asked.sum()), compared.pairs
+    chosen = discoveries(compared.log_e, np.ones(len(pairs)), max(asked, 1), wanted)
+    listed = tuple(_listed(table, compared, number, by) for number in chosen)
+    groups = _groups(table, compared.strengths.strength, [pairs[number] for number in chosen])
+    power = None if listed else _power(planted, asked, wanted)
+    return BoardCopies(table, wanted, asked, listed, groups, by, power)
+
+
+class ComparedModels(NamedTuple):
+    """Which pairs of models share enough to be asked about, and the promising ones: ln of e-values, correlations."""
+
+    asked: np.ndarray
+    pairs: list[tuple[int, int]]
+    log_e: Floats
+    nearness: Floats
+    strengths: Strengths
+
+
+Planted = Callable[[np.random.Generator], float]  # draws ln of the e-value of a model that is entered twice
+
+
+def _by_tasks(scores: Scores) -> tuple[Scores, ComparedModels, Planted]:
     compared = _compare(scores.values, scores.unrelated)
     if not compared.asked.any():
         raise BoardError(f"expected two models that share {LEAST_SHARED} tasks, got none; add tasks")
-    number, pairs = int(compared.asked.sum()), compared.pairs
-    chosen = discoveries(compared.log_e, np.ones(len(pairs)), number, wanted)
-    listed = [
-        _listed(scores, compared.fitted, pairs[k], float(compared.near[pairs[k]]), float(compared.log_e[k]))
-        for k in chosen
-    ]
-    groups = _groups(scores, compared.fitted.strength, [pairs[k] for k in chosen])
-    power = None if listed else _power(partial(_planted, scores, compared), number, wanted)
-    return BoardCopies(scores, wanted, number, tuple(listed), groups, power=power)
+    return scores, compared, partial(_planted, scores, compared)
 
 
-class _TaskPairs(NamedTuple):
-    """Which pairs of models share enough tasks; how near they are; the promising ones with ln of their e-values."""
-
-    asked: np.ndarray
-    near: Floats
-    fitted: Strengths
-    pairs: list[tuple[int, int]]
-    log_e: Floats
-
-
-def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None = None) -> _TaskPairs:
+def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None = None) -> ComparedModels:
     """Compare the models of a table, or one pair of them as all are."""
     finite = np.isfinite(values)
     shared = finite.astype(float) @ finite.T
@@ -200,60 +220,41 @@ def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None
     worth = asked & ((ties >= np.maximum(LEAST_TIES * shared, FEWEST_TIES)) | (near >= PROMISING))
     pairs = [(int(i), int(j)) for i, j in np.argwhere(worth) if only in (None, (i, j))]
     log_e = [_log_e_value(values, fitted, chances, pair, spreads[int(unrelated[pair])]) for pair in pairs]
-    return _TaskPairs(asked, near, fitted, pairs, np.array(log_e))
+    return ComparedModels(asked, pairs, np.array(log_e), np.array([near[pair] for pair in pairs]), fitted)
 
 
-def _planted(scores: Scores, compared: _TaskPairs, dice: np.random.Generator) -> float:
+def _planted(scores: Scores, compared: ComparedModels, dice: np.random.Generator) -> float:
     """Return ln of the e-value of a model that is entered again in another's place, as near as NEAR says."""
     first, second = map(int, dice.choice(np.argwhere(compared.asked)))
     finite = np.isfinite(scores.values)
     number = np.maximum(finite.sum(axis=0), 1)  # a task that nobody has spreads by 0
     apart = np.where(finite, scores.values - np.nansum(scores.values, axis=0) / number, 0.0)
-    left = np.sqrt((apart**2).sum(axis=0) / number * compared.fitted.variance)
+    left = np.sqrt((apart**2).sum(axis=0) / number * compared.strengths.variance)
     noise = left * np.sqrt(dice.choice(NEAR) ** -2 - 1) * dice.normal(size=len(left))
     values = scores.values.copy()
     values[second] = np.where(np.isfinite(values[second]), values[first] + noise, np.nan)
     return float(max(_compare(values, scores.unrelated, (first, second)).log_e, default=-np.inf))
 
 
-def _power(planted: Callable[[np.random.Generator], float], asked: int, level: float) -> CopyPower | None:
+def _power(planted: Planted, asked: int, level: float) -> CopyPower | None:
     """Return how often a second entry has the e-value that a single finding needs; None if nothing was asked."""
     dice = np.random.default_rng(SEED)
     hits = [planted(dice) >= np.log(asked / level) for _ in range(PLANTED if asked else 0)]
     return estimated_power(2, sum(map(int, hits)), PLANTED) if hits else None
 
 
-def _by_opponents(board: Board, level: float) -> BoardCopies:
-    if board.battles is None:
-        raise BoardError(
-            "expected scores by task, or battles, to compare models in, got one number for each; give a table of those"
-        )
-    wins, counts = board.battles.wins, board.battles.counts
-    shares = np.divide(wins, counts, out=np.full(wins.shape, np.nan), where=counts > 0)
-    scores = Scores(board.models, board.models, shares, board.producers, ("",) * len(board.models), board.notes)
-    compared = battle_pairs(wins, board, scores.unrelated)
-    kept = discoveries(compared.log_e, np.ones(len(compared.log_e)), max(compared.asked, 1), level)
-    listed = []
-    for number in kept:
-        pair = compared.pairs[number]
-        left = Strengths(board.ratings, shares, np.ones(len(shares)))
-        like = _listed(scores, left, pair, float(compared.nearness[number]), float(compared.log_e[number]))
-        listed.append(replace(like, tied=(), differ=(*like.differ, *like.tied)))
-    groups = _groups(scores, board.ratings, [compared.pairs[number] for number in kept])
-    power = None if listed else _power(compared.planted, compared.asked, level)
-    return BoardCopies(scores, level, compared.asked, tuple(listed), groups, "opponents", power)
-
-
-def _listed(scores: Scores, fitted: Strengths, pair: tuple[int, int], near: float, log_e: float) -> LikePair:
+def _listed(scores: Scores, compared: ComparedModels, number: int, by: ComparedBy) -> LikePair:
+    pair, log_e = compared.pairs[number], float(compared.log_e[number])
     one, other = (scores.values[model] for model in pair)
-    apart = np.abs(np.subtract(*fitted.left[list(pair)]))
+    tied = (one == other) & (by == "tasks")  # equal shares of battles won are no ties
+    apart = np.abs(np.subtract(*compared.strengths.left[list(pair)]))
     order = np.argsort(-np.nan_to_num(apart), kind="stable")
-    differ = [int(task) for task in order if np.isfinite(apart[task]) and one[task] != other[task]]
     names = [tuple(listed[place] for place in pair) for listed in (scores.models, scores.producers)]
     return LikePair(
-        (names[0][0], names[0][1]), (names[1][0], names[1][1]), scores.kinship(*pair), near,
-        float(np.exp(min(log_e, LARGEST))), tuple(scores.tasks[task] for task in np.flatnonzero(one == other)),
-        tuple(scores.tasks[task] for task in differ),
+        (names[0][0], names[0][1]), (names[1][0], names[1][1]), scores.kinship(*pair),
+        float(compared.nearness[number]), float(np.exp(min(log_e, LARGEST))),
+        tuple(scores.tasks[task] for task in np.flatnonzero(tied)),
+        tuple(scores.tasks[task] for task in order if np.isfinite(apart[task]) and not tied[task]),
     )  # fmt: skip
 
 
@@ -351,3 +352,84 @@ def _log_near(fitted: Strengths, pair: tuple[int, int], counted: np.ndarray, spr
     alike = terms[: len(NEAR)] + (np.log(usual / close) + gap / (2 * usual) - gap / (2 * close)) / 2
     apart = terms[len(NEAR) :] + prior - logsumexp(prior)
     return float(logsumexp(alike) - np.log(len(NEAR)) - logsumexp(apart))
+
+
+class OpponentTable(CellTable):
+    """Wins of models (rows) by opponent (columns)."""
+
+    def counts(self, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Return the battles and wins of some models, without those with each other."""
+        rounds, totals = super().counts(arms)
+        rounds[:, list(arms)] = totals[:, list(arms)] = 0
+        return rounds, totals
+
+    def _evidence(self, rounds: FloatArray, totals: FloatArray, own: FloatArray | None = None) -> FloatArray:
+        """Return the evidence by the opponents that the models met; of a large board those are few."""
+        check_time("comparison of models")
+        met = np.flatnonzero(rounds.any(axis=0))
+        met = met if len(met) else np.arange(1)
+        narrow = copy(self)
+        narrow.effects = self.effects[met]
+        return super(OpponentTable, narrow)._evidence(rounds[:, met], totals[:, met], own)
+
+
+def _by_opponents(board: Board) -> tuple[Scores, ComparedModels, Planted]:
+    """Compare the most promising pairs of models of a board of battles; scores are shares of battles won."""
+    if board.battles is None:
+        raise BoardError(
+            "expected scores by task, or battles, to compare models in, got one number for each; give a table of those"
+        )
+    check_time("comparison of models")
+    wins, rounds = board.battles.wins, board.battles.counts
+    shares = np.divide(wins, rounds, out=np.full(wins.shape, np.nan), where=rounds > 0)
+    scores = Scores(board.models, board.models, shares, board.producers, ("",) * len(board.models), board.notes)
+    unrelated = scores.unrelated
+    met = (rounds > 0).astype(np.float32)
+    asked = np.triu(met @ met.T >= LEAST_SHARED, 1)
+    levels = fitted_strengths(wins)
+    chances = expit(levels[:, None] - levels)
+    information = rounds * chances * (1 - chances)
+    left = (wins - rounds * chances) / np.sqrt(np.maximum(information * (1 + TYPICAL * information), 1e-12))
+    left = left.astype(np.float32)
+    alike = left @ left.T
+    squares = left**2 @ met.T
+    near = alike / np.sqrt(np.maximum(squares * squares.T, 1e-12))
+    errors = 1 / (information.sum(axis=1) + 1) + TYPICAL / np.maximum(met.sum(axis=1), 1)
+    gap = (levels[:, None] - levels) ** 2 / (errors[:, None] + errors)
+    order = np.argsort(np.where(asked, gap / 2 - alike, np.inf), axis=None, kind="stable")[:MOST_COMPARED]
+    pairs = [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, asked.shape), strict=True) if asked[i, j]]
+    ranked = np.argsort(-levels, kind="stable")
+    spaced = [(int(ranked[k]), int(ranked[k + 1 + k % LEAST_SHARED])) for k in range(len(ranked) - LEAST_SHARED)]
+    apart = [pair for pair in spaced if unrelated[pair]][:: max(1, len(spaced) // MOST_FITTED)]
+    kin = [(int(i), int(j)) for i, j in zip(*np.nonzero(asked & ~unrelated), strict=True)]
+    kin = kin[:: max(1, len(kin) // MOST_FITTED)][:MOST_FITTED]
+    drawn = np.argwhere(asked)
+    if len(wins) > MOST_ROWS:
+        drawn = drawn[np.linspace(0, len(drawn) - 1, min(len(drawn), MOST_FITTED)).astype(int)]
+    # Of a large board only the models of these pairs are fitted, by all of their opponents, in the models' places.
+    looked_at = np.unique([*np.ravel(pairs).astype(int), *np.ravel([*apart, *kin]).astype(int), *drawn.ravel()])
+    rows = np.arange(len(wins)) if len(wins) <= MOST_ROWS else looked_at
+    others = np.setdiff1d(np.flatnonzero(met[rows].any(axis=0)), rows)
+    columns = np.concatenate([rows, others])
+    at = {int(model): place for place, model in enumerate(rows)}
+    table = OpponentTable(rounds[np.ix_(rows, columns)], wins[np.ix_(rows, columns)], [board.models[i] for i in rows])
+
+    def places(pair: Sequence[int]) -> tuple[int, int]:
+        return at[int(pair[0])], at[int(pair[1])]
+
+    def weights(pair: tuple[int, int]) -> FloatArray:
+        alike_pairs = apart if unrelated[pair] else [*apart, *kin]
+        return table.weights([board.models[model] for model in pair], [places(each) for each in alike_pairs])
+
+    def planted(dice: np.random.Generator) -> float:
+        check_time("comparison of models")
+        one, other = map(int, dice.permutation(dice.choice(drawn)))
+        return table.log_drawn(places((one, other)), at[one], weights((one, other)), dice)
+
+    log_e = []
+    for pair in pairs:
+        check_time("comparison of models")
+        log_e.append(table.log_one_item(*table.counts(places(pair)), weights(pair)))
+    nearness = np.array([near[pair] for pair in pairs])
+    strengths = Strengths(board.ratings, shares, np.ones(len(shares)))
+    return scores, ComparedModels(asked, pairs, np.array(log_e), nearness, strengths), planted

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from cloneproof._checks import count, one_of
 from cloneproof._clock import check_time
-from cloneproof.boards.board import ELO, Board, Floats, win_chance
+from cloneproof.boards.board import ELO, Board, Floats, simulated_mean, win_chance
 from cloneproof.boards.rating import fitted, one_thread
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.sampler import available_threads
@@ -39,7 +39,6 @@ STAGES: Final = 4  # parts of the traffic, after each of which weights are recom
 NOISE: Final = 40.0  # standard deviation in Elo of a producer's error about its own models
 FRESH: Final = 0.3  # share of the battles that a provisional board spends on fresh votes
 SLOTS: Final = 15  # slots of the reservoir board, which spends half of its battles on tests
-DEVIATIONS: Final = 2.58  # standard errors on each side: 99 %
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,10 @@ def variants_among_entrants(
     count(variants, "variants", error=BoardError)
     count(battles, "battles", error=BoardError)
     if board.means is not None:
-        raise BoardError("expected a board whose models fight each other, got one against a single reference")
+        raise BoardError(
+            "expected a board whose models fight each other, got one against a single reference; "
+            "read battles or ratings"
+        )
     runs = count(runs, "runs", least=2, error=BoardError)
     names = board.names
     best = board.ratings[board.models_of(producer)[0]]
@@ -131,7 +133,7 @@ def variants_among_entrants(
             rows += pool.map(simulate, range(first, min(runs, first + threads)))
             if progress is not None:
                 progress(len(rows), runs)
-    intervals = (_interval(column, runs) for column in np.array(rows).T)
+    intervals = (simulated_mean(column, f"{runs} paired runs between entrants") for column in np.array(rows).T)
     return EntrantGain(producer, rule, sampling, variants, *intervals)
 
 
@@ -317,8 +319,3 @@ def _row(
     wrong = float((above * better < 0)[pairs].sum() + (better == 0)[pairs].sum() / 2)
     first = float(ranks[1] == 1) - float(ranks[0] == 1)
     return ranks[0] - ranks[1], leads[1] - leads[0], first, shares[1] - shares[0], wrong
-
-
-def _interval(values: Sequence[float], runs: int) -> Estimate:
-    error = DEVIATIONS * float(np.std(values, ddof=1)) / np.sqrt(runs)
-    return Estimate(float(np.mean(values)), float(error), "confidence", f"{runs} paired runs between entrants, 99 %")

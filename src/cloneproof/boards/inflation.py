@@ -23,7 +23,7 @@ from scipy.special import log_ndtr
 
 from cloneproof._checks import count, number_in
 from cloneproof._data import Data
-from cloneproof.boards.board import ELO, Floats
+from cloneproof.boards.board import ELO, simulated_mean
 from cloneproof.boards.laws import best_of
 from cloneproof.boards.listing import ReservoirBoard
 from cloneproof.bounds import variant_inflation_ceiling
@@ -36,7 +36,6 @@ LIMIT: Final = 9.0  # its ends, in standard deviations
 EVEN: Final = 0.5  # win rate of the model whose variants are listed
 POINTS: Final = ELO / (EVEN * (1 - EVEN))  # Elo points in a unit of the win rate, there
 MOST_SPREAD: Final = 100.0  # Elo: up to here win rates stay between 0 and 1
-DEVIATIONS: Final = 2.58  # standard errors on each side: 99 %
 
 
 @dataclass(frozen=True)
@@ -133,20 +132,12 @@ def variant_inflation(
     alone, strongest = _expected_score(rule, EVEN), _expected_score(rule, EVEN + reach)
     bound = variant_inflation_ceiling(rule.slots, rule.tests, deviation, EVEN - reach, EVEN + reach)
     published = rule.weight * tests.max(axis=1) + rule.fresh * champion  # fresh battles at their mean
-    return VariantInflation(
-        variants, spread,
-        _points(counts.max(axis=1) / votes - EVEN), _points(leader - EVEN),
-        _points((published - alone) / rule.scale), _points(champion - EVEN),
-        POINTS * min(bound, (strongest - alone) / rule.scale),
-    )  # fmt: skip
+    leads = counts.max(axis=1) / votes - EVEN, leader - EVEN, (published - alone) / rule.scale, champion - EVEN
+    usual, listed, reservoir, held_best = (simulated_mean(POINTS * lead, f"{runs:,} runs") for lead in leads)
+    ceiling = POINTS * min(bound, (strongest - alone) / rule.scale)
+    return VariantInflation(variants, spread, usual, listed, reservoir, held_best, ceiling)
 
 
 def _expected_score(rule: ReservoirBoard, mean: float) -> float:
     """Return the expected score of a producer with one model."""
     return rule.weight * best_of([binomial_floats(rule.tests, mean)] * rule.slots).mean + rule.fresh * mean
-
-
-def _points(rates: Floats) -> Estimate:
-    """Return the average of differences of win rates, in Elo points."""
-    error = DEVIATIONS * float(rates.std(ddof=1)) / math.sqrt(len(rates))
-    return Estimate(POINTS * float(rates.mean()), POINTS * error, "confidence", f"{len(rates):,} runs, 99 %")

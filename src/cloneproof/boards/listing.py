@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
@@ -137,46 +137,48 @@ class Panel:
         return {name: tuple(int(i) for i in self.board.models_of(name)) for name in self.board.names}
 
 
-class ListingRule(Protocol):
-    """Rule that turns battles into a published score for each producer."""
+class ListingRule:
+    """Rule that turns battles into a published score for each producer.
+
+    proven  whether a theorem says that no copies and no withholding pay
+    in_elo  whether scores are Elo points, and not counts
+    """
+
+    proven = in_elo = False
 
     @property
     def name(self) -> str:
         """Short description of the rule."""
+        raise NotImplementedError
 
     @property
     def scale(self) -> int:
         """Divisor that makes a published score a win rate."""
-
-    @property
-    def proven(self) -> bool:
-        """Whether a theorem says that no copies and no withholding pay."""
+        raise NotImplementedError
 
     @property
     def trusting(self) -> bool:
         """Whether it takes the producers' word for which of their models is better."""
+        return False
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         """Return the law of the published score of a producer that lists each model `copies` times (0: withheld)."""
+        raise NotImplementedError
 
     def battles(self, listed: int) -> int:
         """Return how many battles a producer with `listed` listings takes part in."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class ByListing:
+class ByListing(ListingRule):
     """Rules under which every listing fights `votes` battles, and nothing else."""
 
     votes: int
     balanced: bool = field(default=False, kw_only=True)
-    proven = False
 
     def __post_init__(self) -> None:
         count(self.votes, "votes", error=BoardError)
-
-    @property
-    def trusting(self) -> bool:
-        return False
 
     @property
     def scale(self) -> int:
@@ -291,9 +293,7 @@ class SelfRanked(ByListing):
 
     noise: float = 0.0
 
-    @property
-    def trusting(self) -> bool:
-        return True
+    trusting = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -311,7 +311,7 @@ class SelfRanked(ByListing):
 
 
 @dataclass(frozen=True)
-class Provisional:
+class Provisional(ListingRule):
     """Every listing fights `votes` battles; the best is provisional until `fresh` more battles, which alone count.
 
     With `over` that holds for producers with more than so many listings; of others the best listing counts.
@@ -321,7 +321,6 @@ class Provisional:
     fresh: int
     balanced: bool = False
     over: int = 0
-    proven = trusting = False
 
     @property
     def name(self) -> str:
@@ -344,14 +343,13 @@ class Provisional:
 
 
 @dataclass(frozen=True)
-class FreshChampion:
+class FreshChampion(ListingRule):
     """`search` battles per producer, divided equally over its listings; the best listing then fights `fresh` more."""
 
     search: int
     fresh: int
     balanced: bool = False
     name = "one champion on fresh votes"
-    proven = trusting = False
 
     @property
     def tests(self) -> int:
@@ -370,7 +368,7 @@ class FreshChampion:
 
 
 @dataclass(frozen=True)
-class ReservoirBoard:
+class ReservoirBoard(ListingRule):
     """`slots` draws from the listings, by the producer's weights, `tests` battles each; the best fights `fresh` more.
 
     The score is `weight` times the champion's count in its test plus its fresh count. With `balanced` the opponents of
@@ -383,7 +381,6 @@ class ReservoirBoard:
     weight: int = 1
     balanced: bool = False
     proven = True
-    trusting = False
 
     @property
     def name(self) -> str:
@@ -420,16 +417,16 @@ class ReservoirBoard:
 
 
 @dataclass(frozen=True)
-class NamedFlagships:
+class NamedFlagships(ListingRule):
     """A reservoir board on which each producer gives a `share` of its draws to the model that it believes best.
 
-    The rest is divided over its other models. Producers err by `noise` Elo (standard deviation), as under `SelfRanked`.
+    Nothing is proven of weights that a producer has chosen: others may be better. The rest is divided over its other
+    models. Producers err by `noise` Elo (standard deviation), as under `SelfRanked`.
     """
 
     board: ReservoirBoard
     noise: float = 0.0
     share: float = 1.0
-    proven = False  # of weights that a producer has chosen: others may be better
     trusting = True
 
     def __post_init__(self) -> None:

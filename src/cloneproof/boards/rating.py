@@ -15,14 +15,12 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csc_array
-from scipy.sparse.linalg import spsolve
+from scipy.optimize import linprog
 from scipy.special import expit
 
 from cloneproof._checks import one_of
 from cloneproof._clock import check_time
 from cloneproof.boards.board import ELO, Battles, Floats
-from cloneproof.boards.deviation import battle_payoffs, deviation_ratings
 from cloneproof.errors import BoardError
 
 P = ParamSpec("P")
@@ -36,7 +34,7 @@ LONGEST: Final = 2.0  # longest step in log-odds
 START: Final = 8.0  # largest log-odds of a start
 FARTHEST: Final = 300.0  # largest log-odds whose exponential is taken
 RIDGE: Final = 1e-10  # added to the diagonal, relative to the largest curvature: covers Cholesky's roundings
-MANY: Final = 600  # models from which on a fit is sparse
+BINDING: Final = 1e-7  # multiplier above which a constraint of a linear program binds
 RESAMPLES: Final = 100  # bootstrap samples for the standard errors of Elo and Borda
 
 
@@ -105,8 +103,6 @@ def fitted(wins: Floats, start: Floats | None = None) -> Floats:
     counts = wins + wins.T
     won = wins.sum(axis=1)
     values: Floats = np.zeros(len(wins)) if start is None else np.clip(start - start.mean(), -START, START)
-    if len(wins) > MANY:
-        return _fitted_sparsely(counts, won, values)
     factor, size = None, np.inf
     for _ in range(STEPS):
         chances = _chances(values)
@@ -117,24 +113,6 @@ def fitted(wins: Floats, start: Floats | None = None) -> Floats:
         values = values + np.clip(step, -LONGEST, LONGEST)
         size = np.abs(step).max()
         if size < TOLERANCE:
-            return values
-    raise BoardError(f"expected ratings to settle in {STEPS} steps, got none; a model may have no battles")
-
-
-def _fitted_sparsely(counts: Floats, won: Floats, values: Floats) -> Floats:
-    """Fit as `fitted` does, on the pairs that met alone: of many models those are few."""
-    one, other = np.nonzero(counts)
-    met, size, each = counts[one, other], len(won), np.arange(len(won))
-    for _ in range(STEPS):
-        chances, own = expit(values[one] - values[other]), expit(values)
-        weights = met * chances * (1 - chances)
-        diagonal = np.bincount(one, weights, size) + PRIOR * own * (1 - own)
-        entries = np.concatenate([-weights, diagonal + RIDGE * diagonal.max()])
-        places = (np.concatenate([one, each]), np.concatenate([other, each]))
-        gradient = won - np.bincount(one, met * chances, size) + PRIOR * (0.5 - own)
-        step = spsolve(csc_array((entries, places)), gradient)
-        values = values + np.clip(step, -LONGEST, LONGEST)
-        if np.abs(step).max() < TOLERANCE:
             return values
     raise BoardError(f"expected ratings to settle in {STEPS} steps, got none; a model may have no battles")
 
@@ -188,3 +166,51 @@ def _by_evalica(battles: Battles, method: str) -> Floats:
         rates = np.clip(np.asarray(scores.reindex(index).fillna(0.5), dtype=float), 1e-6, 1 - 1e-6)
         values = np.log(rates / (1 - rates)) * ELO
     return np.asarray(values - values.mean())
+
+
+def battle_payoffs(wins: Floats) -> Floats:
+    """Return won less lost battles of each pair, as a share of its battles and one drawn battle more.
+
+    The drawn battle keeps a single win from being a certainty; models that never met are even.
+
+    >>> battle_payoffs(np.array([[0, 3], [0, 0]])).tolist()
+    [[0.0, 0.75], [-0.75, 0.0]]
+    """
+    return np.asarray((wins - wins.T) / (wins + wins.T + 1))
+
+
+def deviation_ratings(payoffs: Floats) -> Floats:
+    """Return the rating of each strategy of a symmetric zero-sum game; `payoffs` are antisymmetric.
+
+    Marris et al. (2025, arXiv 2502.11645) rate a strategy by what a player gains by deviating to it from a coarse
+    correlated equilibrium, the one whose sorted gains are least in lexicographic order. These ratings are unique, and a
+    clone changes nobody's, since it adds a gain that is there already. Battles are a symmetric zero-sum game of two
+    players. No gain of its equilibria is above 0, and these are pairs of optimal mixtures; so each player's gains are
+    the payoffs A x against the other's mixture x, and x is the mixture for which the largest entry of A x is least,
+    then the next, and so on: a sequence of linear programs, each of which fixes the entries that cannot fall further.
+    It ends as soon as what is fixed determines A x.
+
+    >>> rock = np.array([[0, -1, 1], [1, 0, -1], [-1, 1, 0]])
+    >>> (deviation_ratings(rock).round(9) + 0.0).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    size = len(payoffs)
+    fixed, level, allowed = np.zeros(size, dtype=bool), np.zeros(size), np.ones(size, dtype=bool)
+    cost, one = np.append(np.zeros(size), 1.0), np.append(np.ones(size), 0.0)
+    while True:
+        check_time("linear program of Deviation Ratings")
+        bounds = [*((0.0, None if kept else 0.0) for kept in allowed), (None, None)]
+        rows = np.column_stack([payoffs, -1.0 * ~fixed])
+        found = linprog(cost, rows, level, one[None], [1.0], bounds, method="highs-ds")
+        if not found.success:
+            raise BoardError(f"expected a linear program that has a solution, got: {found.message}; report this")
+        binding = ~fixed & (found.ineqlin.marginals < -BINDING)
+        level[binding] = found.fun
+        level[fixed] += np.maximum(0, payoffs[fixed] @ found.x[:-1] - level[fixed])  # roundings must not exclude all
+        fixed |= binding
+        allowed &= found.lower.marginals[:-1] <= BINDING
+        columns = payoffs[:, allowed]
+        ones = np.ones((1, columns.shape[1]))
+        known, whole = (np.linalg.matrix_rank(np.vstack([part, ones])) for part in (columns[fixed], columns))
+        if known == whole or fixed.all() or not binding.any():
+            return np.asarray(payoffs @ found.x[:-1])

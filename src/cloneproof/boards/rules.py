@@ -18,8 +18,7 @@ from scipy.special import ndtri
 
 from cloneproof._clock import check_time
 from cloneproof._data import Data
-from cloneproof.boards.board import Board, Floats, win_chance
-from cloneproof.boards.deviation import battle_payoffs, deviation_ratings
+from cloneproof.boards.board import Board, simulated_mean, win_chance
 from cloneproof.boards.listing import (
     BestListing,
     ByListing,
@@ -32,6 +31,7 @@ from cloneproof.boards.listing import (
     ReservoirBoard,
     SelfRanked,
 )
+from cloneproof.boards.rating import battle_payoffs, deviation_ratings
 from cloneproof.boards.variants import MOST_AVERAGED, Standing
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError, brief
@@ -42,7 +42,6 @@ SPREAD: Final = 10.0  # Elo: standard deviation of the strengths of unequal ones
 RUNS: Final = 20  # boards that are drawn for a rule without laws of counts
 MOST_RATED: Final = 30  # models on them
 SLOTS: Final = 15  # of a reservoir that is not tuned; half of its battles are tests
-DEVIATIONS: Final = 2.58  # standard errors on each side: 99 %
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ def _simulated(board: Board, rule: DeviationListing, battles: float, in_use: boo
                 above = np.sign(scores[:, None] - scores)[truth[:, None] > truth]
                 wrong = float(((1 - above) / 2).sum() + (np.triu(truth[:, None] == truth, 1)).sum() / 2)
         rows.append([wrong, *(ranks[0] - rank for rank in ranks[1:])])
-    found = [_interval(column) for column in np.array(rows).T]
+    found = [simulated_mean(column, f"{len(rows)} boards that were drawn") for column in np.array(rows).T]
     pairs = len(truth) * (len(truth) - 1) // 2
     return RuleRow(rule, found[0], pairs, battles, tuple(found[1:4]), tuple(found[4:]), None, in_use)
 
@@ -202,8 +201,3 @@ def _parsed(text: str) -> tuple[str, list[Any], dict[str, Any]]:
         raise BoardError(
             f"expected a rule such as cap(3) or mean-of, got {brief(text)}; write numbers in brackets"
         ) from None
-
-
-def _interval(values: Floats) -> Estimate:
-    error = DEVIATIONS * float(values.std(ddof=1)) / len(values) ** 0.5
-    return Estimate(float(values.mean()), error, "confidence", f"{len(values)} boards that were drawn, 99 %")

@@ -108,9 +108,9 @@ def expected_gain_ceiling(
     chosen, weight, drawn = _weighted_choices(cells, originals)
     average, square = np.zeros((2, path.shape[2] + 1))
     for start in range(0, len(chosen), BLOCK):
-        part = slice(start, start + BLOCK)
-        found = path_brackets(cells, path, chosen[part], draws)
-        average, square = average + weight[part] @ found, square + weight[part] @ found**2
+        block = slice(start, start + BLOCK)
+        brackets = path_brackets(cells, path, chosen[block], draws)
+        average, square = average + weight[block] @ brackets, square + weight[block] @ brackets**2
     if drawn:
         average += scipy.special.ndtri(0.99) * np.sqrt(np.maximum(square - average**2, 0.0) / DRAWN_CHOICES)
     return horizon * max(0.0, float(average.max())), bool(proven and not drawn)
@@ -123,7 +123,7 @@ def _weighted_choices(cells: Cells, originals: int) -> tuple[IntArray, FloatArra
         dice, narrow = np.random.default_rng(originals), cells.mass[: cells.narrow]
         chosen = np.sort(dice.choice(cells.narrow, (DRAWN_CHOICES, originals), p=narrow / narrow.sum()), axis=1)
         return chosen, np.full(DRAWN_CHOICES, 1 / DRAWN_CHOICES), True
-    same = np.array([math.prod(map(math.factorial, Counter(each).values())) for each in chosen.tolist()])
+    same = np.array([math.prod(map(math.factorial, Counter(choice).values())) for choice in chosen.tolist()])
     return chosen, cells.mass[chosen].prod(1) * math.factorial(originals) / same, False
 
 
@@ -142,7 +142,7 @@ class Cells(NamedTuple):
     def choices(self, originals: int) -> Iterator[tuple[int, ...]]:
         """Yield the cells of the originals, the best two in narrow ones; each way once, up to order."""
         for b in range(self.narrow):
-            below = [self.numbers[each] for each in _below(b, self.narrow)]
+            below = [self.numbers[piece] for piece in _below(b, self.narrow)]
             for others in combinations_with_replacement(below, originals - 2):
                 for c in range(b, self.narrow):
                     yield (*others, b, c)
@@ -164,12 +164,12 @@ def rate_cells(bins: Sequence[tuple[float, float, float]], fewest: int, fineness
         starts = np.flatnonzero(np.diff(np.ceil(place / place[-1] * (number - 1e-6)), prepend=-1.0))
     narrow, cuts = len(starts), np.append(starts, len(low))
     pieces = {(b, b + 1): b for b in range(narrow)}
-    for each in sorted({piece for b in range(narrow) for piece in _below(b, narrow)} - set(pieces)):
-        pieces[each] = len(pieces)
+    for wide in sorted({piece for b in range(narrow) for piece in _below(b, narrow)} - set(pieces)):
+        pieces[wide] = len(pieces)
     first, last = np.array(list(pieces)).T
     values = np.unique(np.concatenate([low[starts], high[cuts[1:] - 1]]))
-    sums = [np.append(0.0, np.cumsum(part))[cuts] for part in (mass, mass * low, mass * high)]
-    total, total_low, total_high = (part[last] - part[first] for part in sums)
+    sums = [np.append(0.0, np.cumsum(column))[cuts] for column in (mass, mass * low, mass * high)]
+    total, total_low, total_high = (up_to[last] - up_to[first] for up_to in sums)
     ends = np.searchsorted(values, low[cuts[first]]), np.searchsorted(values, high[cuts[last] - 1])
     return Cells(values, *ends, total / mass.sum(), total_low / total, total_high / total, narrow, pieces)
 
@@ -250,15 +250,15 @@ def _largest_product(a: int, least: FloatArray, most: FloatArray, slots: int) ->
     Positive values are largest at the turning point in x_a, with the best one below x_a's range or equal to x_a.
     """
     count, own, highest = least.shape[1], least[:, a], most[:, a]
-    rest_low, rest_high = (each.sum(1) - each[:, a] for each in (least, most))
+    rest_low, rest_high = (ends.sum(1) - ends[:, a] for ends in (least, most))
     apart = np.clip(least[:, -1], own, highest)  # from here on the best original's x rises with x_a
-    found = np.maximum(
+    apart_or_top = np.maximum(
         _product(np.clip(_turning(1, rest_low, count, slots), own, apart), 1, rest_low, count, slots),
         _product(highest, 1, rest_high, count, slots),
     )
     others = rest_low - least[:, -1]
     tied = _product(np.clip(_turning(2, others, count, slots), apart, highest), 2, others, count, slots)
-    return np.where(highest > least[:, -1], np.maximum(found, tied), found)
+    return np.where(highest > least[:, -1], np.maximum(apart_or_top, tied), apart_or_top)
 
 
 def _product(own: FloatArray, times: int, rest: FloatArray, originals: int, slots: int) -> FloatArray:

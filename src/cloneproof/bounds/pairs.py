@@ -16,7 +16,7 @@ values.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Literal
@@ -64,7 +64,7 @@ def pairs_apply(
     if originals == 1:
         return True
     return all(
-        _below(_log_limit(originals, u, v, arm_rounds, horizon), u, v, tail, spread, arm_rounds)
+        _below(_log_limit(originals, horizon, u, v, arm_rounds), u, v, tail, spread, arm_rounds)
         for u, v in pairwise(sorted(set(values)))
     )
 
@@ -85,28 +85,34 @@ def arm_rounds_for(
     originals: int, pairs: Iterable[tuple[float, float]], horizon: int, tail: TailBound, spread: float
 ) -> int:
     """Return the smallest m that meets the pairs theorem's condition for these pairs of neighbouring values."""
-    found = 1
-    for u, v in _hardest_first(pairs):
-        pair, kind = (u, v), tail
-        if tail == "exact" and not pairs_apply(originals, pair, LARGEST_EXACT, horizon, "chernoff"):
-            kind = "chernoff"
-        if not pairs_apply(originals, pair, found, horizon, kind, spread):  # else an earlier pair asks for more
-            found = smallest(partial(pairs_apply, originals, pair, horizon=horizon, tail=kind, spread=spread))
-    return found
+    if originals == 1:
+        return 1
+    return _rounds_for(pairs, partial(_log_limit, originals, horizon), tail, spread)
 
 
 def score_rounds_for(
     agents: int, pairs: Iterable[tuple[float, float]], horizon: int, tail: TailBound, spread: float
 ) -> int:
     """Find the smallest W with e_W(u, v) <= 1 / (n T) for these pairs, so that scores tell best arms apart."""
-    limit, found = -math.log(agents * horizon), 1
+    limit = -math.log(agents * horizon)
+    return _rounds_for(pairs, lambda u, v, rounds: limit, tail, spread)
+
+
+def _rounds_for(
+    pairs: Iterable[tuple[float, float]], limit: Callable[[float, float, int], float], tail: TailBound, spread: float
+) -> int:
+    """Return the smallest number of rounds at which ln e(u, v) is at most `limit` for every pair."""
+
+    def holds(u: float, v: float, bound: TailBound, rounds: int) -> bool:
+        return _below(limit(u, v, rounds), u, v, bound, spread, rounds)
+
+    least = 1
     for u, v in _hardest_first(pairs):
-        kind = tail
-        if tail == "exact" and _log_tail(u, v, LARGEST_EXACT, "chernoff", spread) > limit:
-            kind = "chernoff"
-        if not _below(limit, u, v, kind, spread, found):
-            found = smallest(partial(_below, limit, u, v, kind, spread))
-    return found
+        long = tail == "exact" and not holds(u, v, "chernoff", LARGEST_EXACT)
+        enough = partial(holds, u, v, "chernoff" if long else tail)
+        if not enough(least):  # else an earlier pair asks for more
+            least = smallest(enough)
+    return least
 
 
 def _hardest_first(pairs: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -155,7 +161,7 @@ def _below(limit: float, u: float, v: float, tail: TailBound, spread: float, rou
     return _log_tail(u, v, rounds, tail, spread) <= limit
 
 
-def _log_limit(originals: int, u: float, v: float, arm_rounds: int, horizon: int) -> float:
+def _log_limit(originals: int, horizon: int, u: float, v: float, arm_rounds: int) -> float:
     return math.log(arm_rounds) + math.log((v - u) / v) - math.log(originals * horizon)
 
 
@@ -188,5 +194,5 @@ def _log_binomial(u: float, v: float, rounds: int) -> float:
     ways = special.gammaln(rounds + 1) - special.gammaln(number + 1) - special.gammaln(rounds - number + 1)
     worse, better = (ways + special.xlogy(number, p) + special.xlog1py(rounds - number, -p) for p in (u, v))
     reached = np.logaddexp.accumulate(worse[::-1])[::-1]  # ln P(Bin(m, u) >= k)
-    found = float(np.logaddexp.reduce(reached + better))
-    return min(0.0, found + SPARE) if found > -math.inf else found
+    logarithm = float(np.logaddexp.reduce(reached + better))
+    return min(0.0, logarithm + SPARE) if logarithm > -math.inf else logarithm

@@ -125,14 +125,14 @@ def wrong_agent(agents: int, score_rounds: int, agent_gap: float | None = None, 
     if agents == 1:
         return 0.0
     scale = 4 * spread**2
-    found = [
+    bounds = [
         1.0,
         (agents - 1) * math.sqrt(scale / (2 * math.e * score_rounds)),
         2 * math.sqrt(scale * math.log(agents) / score_rounds),
     ]
     if agent_gap is not None:
-        found.append((agents - 1) * overtaken(agent_gap, score_rounds, spread))
-    return min(found)
+        bounds.append((agents - 1) * overtaken(agent_gap, score_rounds, spread))
+    return min(bounds)
 
 
 @checked

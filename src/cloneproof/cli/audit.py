@@ -12,7 +12,8 @@ import typer
 
 from cloneproof._files import write_whole
 from cloneproof.analysis.audit.audit import audit as run_audit
-from cloneproof.analysis.audit.result import Audit, Verdict, Witness
+from cloneproof.analysis.audit.result import Audit, Verdict
+from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,

@@ -39,7 +39,7 @@ from itertools import accumulate, repeat
 from pathlib import Path
 from time import monotonic
 from types import FrameType, MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -169,18 +169,6 @@ def _name_of(factory: Any) -> str:  # noqa: ANN401 (anything that can be called)
     return str(getattr(factory, "__name__", type(factory).__name__))
 
 
-class CallPlace(NamedTuple):
-    """Where a call failed: the run, the round (0: while the policy was made), and the call."""
-
-    run: int
-    round: int
-    call: str
-
-    def __str__(self) -> str:
-        when = f"in round {self.round}" if self.round else "before round 1"
-        return f"{self.call} {when} of run {self.run}"
-
-
 class BlackBoxError(EngineError):
     """A black box that broke its contract."""
 
@@ -290,8 +278,9 @@ class Player:
             limit.begun = math.inf
 
     def _broken(self, expected: str, got: str, advice: str) -> BlackBoxError:
-        place = CallPlace(self.number, self.round, self.call)
-        return BlackBoxError(f"black box {self.box.name!r}, {place}: expected {expected}, got {got}; {advice}")
+        when = f"in round {self.round}" if self.round else "before round 1"
+        where = f"black box {self.box.name!r}, {self.call} {when} of run {self.number}"
+        return BlackBoxError(f"{where}: expected {expected}, got {got}; {advice}")
 
     def _play_rounds(self, view: View, worlds: list[list[TapedArm]]) -> list[int]:
         """Return the rewards of each agent, summed exactly in ticks like a session's ledger."""
@@ -397,9 +386,6 @@ def _play(message: bytes, runs: range) -> list[Run]:
 class Workers(AbstractContextManager["Workers"]):
     """Worker processes, started when first needed. `runs` plays a chunk on them.
 
-    Of a slow policy a chunk is a run or two. Then the runs after them are begun meanwhile, one for each other process,
-    since they are mostly asked for next: a process idles only at the end.
-
     >>> with Workers(2) as workers:
     ...     workers.pool is None
     True
@@ -408,7 +394,6 @@ class Workers(AbstractContextManager["Workers"]):
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self.pool: ProcessPoolExecutor | None = None
-        self.begun: dict[tuple[bytes, int], Future[list[Run]]] = {}  # of runs that were not asked for yet
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -422,7 +407,6 @@ class Workers(AbstractContextManager["Workers"]):
             if manager is not None:  # if it closes its pipe while the interpreter ends, that prints a traceback
                 manager.join(1.0)
         self.pool = None
-        self.begun.clear()
 
     def runs(self, job: BlackBoxJob, first: int, count: int, deadline: Deadline) -> list[Run]:
         """Play the runs of a chunk; raise the error of the first that fails."""
@@ -431,19 +415,11 @@ class Workers(AbstractContextManager["Workers"]):
         size = max(1, min(LARGEST_BATCH, count // (4 * self.processes)))
         end = first + count
         try:
-            played = [self._begin(message, range(k, min(k + size, end))) for k in range(first, end, size)]
-            for run in range(end, end + self.processes - 1) if size == 1 else ():
-                self.begun[message, run] = self._begin(message, range(run, run + 1))
+            played = [self.pool.submit(_play, message, range(k, min(k + size, end))) for k in range(first, end, size)]
             return [run for future in played for run in self._result(job, future, deadline)]
         except BaseException:
             self.close()  # what is under way is not wanted any more
             raise
-
-    def _begin(self, message: bytes, runs: range) -> Future[list[Run]]:
-        """Begin these runs, unless it is one that was begun before."""
-        assert self.pool is not None
-        before = self.begun.pop((message, runs[0]), None) if len(runs) == 1 else None
-        return before or self.pool.submit(_play, message, runs)
 
     def _result(self, job: BlackBoxJob, future: Future[list[Run]], deadline: Deadline) -> list[Run]:
         try:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from cloneproof._clock import EXACT_UNTIL, is_counted, now, wall_time
 
+T = TypeVar("T")
 ProgressCallback = Callable[[int, int, str], None]  # (done, total, what)
 _INTERRUPTS: ContextVar[bool] = ContextVar("interrupts", default=False)  # whether samplers pass them on
 
@@ -66,6 +67,11 @@ class Deadline:
     def share(self, parts: float) -> Deadline:
         """Return an earlier deadline, for the first of `parts` equal parts of the time left; 4 / 3 leaves a quarter."""
         return self if self.left is None else replace(self, until=self.seconds + self.left / parts)
+
+    def shared_by(self, items: Collection[T]) -> Iterator[tuple[T, Deadline]]:
+        """Yield each item with an equal share of the time that is left when its turn comes."""
+        for waiting, item in zip(range(len(items), 0, -1), items, strict=True):
+            yield item, self.share(waiting)
 
     @property
     def spent(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from cloneproof._data import Data
@@ -128,12 +128,6 @@ class Evaluation(Tabular):
         regret = Estimate.from_dict(data["regret"])
         parts = {name: cls.from_dict(own) for name, own in data.get("by_segment", {}).items()}
         return cls(payoff, regret, data["engine"], tuple(data["notes"]), data["partial"], parts)
-
-    def renamed(self, alike: Mapping[str, str]) -> Evaluation:
-        """Return the evaluation in which each agent is paid what another one is here."""
-        payoff = {name: self.payoff[other] for name, other in alike.items()}
-        parts = {segment: own.renamed(alike) for segment, own in self.by_segment.items()}
-        return replace(self, payoff=payoff, by_segment=parts)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return one row for each agent's payoff, and one for the regret."""

@@ -55,25 +55,25 @@ class Arithmetic:
     def array(self, values: list[Number]) -> Array:
         if not self.proven:
             return np.array([float(value) for value in values])
-        made = np.empty(len(values), dtype=object)
-        made[:] = [self.number(value) for value in values]
-        return made
+        balls = np.empty(len(values), dtype=object)
+        balls[:] = [self.number(value) for value in values]
+        return balls
 
     def zeros(self, *shape: int) -> Array:
         if not self.proven:
             return np.zeros(shape)
-        made = np.empty(shape, dtype=object)
-        made[...] = arb(0)
-        return made
+        balls = np.empty(shape, dtype=object)
+        balls[...] = arb(0)
+        return balls
 
     def convolve(self, a: Array, b: Array) -> Array:
         """Multiply two polynomials with nonnegative coefficients, without cancellation."""
         if not self.proven:
             return np.convolve(a, b)
         product = (arb_poly(a.tolist()) * arb_poly(b.tolist())).coeffs()
-        made = self.zeros(len(a) + len(b) - 1)
-        made[: len(product)] = product
-        return made
+        coefficients = self.zeros(len(a) + len(b) - 1)
+        coefficients[: len(product)] = product
+        return coefficients
 
 
 FLOATS: Final = Arithmetic(proven=False)

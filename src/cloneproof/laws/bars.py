@@ -60,15 +60,15 @@ def point_losses(values: FloatArray, bars: Sequence[Bar], horizon: int) -> tuple
     >>> np.round(1 - losses, 12).tolist(), round((4 - math.sqrt(7)) / 3, 12)
     ([[0.75, 0.451416229645]], 0.451416229645)
     """
-    _, whole, part = (np.array(each)[:, None] for each in zip(*bars, strict=True))
+    _, whole, fraction = (np.array(numbers)[:, None] for numbers in zip(*bars, strict=True))
     end, clicks = 1 / horizon, (1 - 1 / horizon) * values
     loss = np.repeat(np.minimum(1.0, end + clicks)[None], len(bars), axis=0)
     slope = np.ones(loss.shape)
     for _ in range(NEWTON):
         with np.errstate(divide="ignore"):
-            missing = -np.expm1(whole * np.log1p(-loss) + np.log1p(-part * loss))  # 1 - r^K
+            missing = -np.expm1(whole * np.log1p(-loss) + np.log1p(-fraction * loss))  # 1 - r^K
         kept = (1 - loss) ** (whole - 1)
-        slope = 1 - clicks * kept * (whole * (1 - part * loss) + part * (1 - loss))
+        slope = 1 - clicks * kept * (whole * (1 - fraction * loss) + fraction * (1 - loss))
         excess = loss - end - clicks * missing
         loss = loss - excess / slope
         if (excess <= ROOT * loss).all():
@@ -83,7 +83,7 @@ def bar_path(values: FloatArray, bars: Sequence[Bar], horizon: int, slots: int, 
         fails = np.maximum(np.array([[bar.stake] for bar in bars]) * np.log1p(-losses), LOWEST)
     before = np.cumsum(fails, axis=0) - fails
     last = _last_levels(math.ceil(math.log(precision) / (slots * fails[-1].max())), precision)
-    found = []
+    rows = []
     for k, falls in enumerate(-np.expm1(fails)):
         times, weights = last if k == len(bars) - 1 else (np.zeros(1), np.ones(1))
         reached = np.exp(before[k] + times[:, None] * fails[k])
@@ -92,8 +92,8 @@ def bar_path(values: FloatArray, bars: Sequence[Bar], horizon: int, slots: int, 
             nodes, shares = legendre_nodes(_places(slots, float(falls.max()), precision))
             left = reached[kept, None, :] * (1 - nodes[:, None] * falls)
             fall = np.repeat((reached * falls)[kept], len(nodes), axis=0)
-            found.append((left.reshape(fall.shape), fall, np.outer(weights[kept], shares).ravel()))
-    left, fall, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+            rows.append((left.reshape(fall.shape), fall, np.outer(weights[kept], shares).ravel()))
+    left, fall, weights = (np.concatenate(column) for column in zip(*rows, strict=True))
     return BarPath(left, fall, weights, amplified)
 
 

@@ -36,20 +36,20 @@ def rank_chances(others: Sequence[tuple[int, Array]], places: int) -> Array:
     >>> rank_chances([(1, np.array(0.5)), (2, np.array(0.25))], 2).tolist()
     [0.28125, 0.46875]
     """
-    found: Array | None = None
+    chances: Array | None = None
     for count, ahead in others:
         kept = min(places, count + 1)
         terms = [math.comb(count, m) * ahead**m * (1 - ahead) ** (count - m) for m in range(kept)]
         law = np.stack([*terms, *[ahead * 0] * (places - kept)], axis=-1)
-        if found is None:
-            found = law
+        if chances is None:
+            chances = law
             continue
-        joined = found * law[..., :1]
+        joined = chances * law[..., :1]
         for m in range(1, places):
-            joined[..., m:] += found[..., : places - m] * law[..., m : m + 1]
-        found = joined
-    assert found is not None
-    return found
+            joined[..., m:] += chances[..., : places - m] * law[..., m : m + 1]
+        chances = joined
+    assert chances is not None
+    return chances
 
 
 def places_taken(attention: Sequence[float], agents: int) -> tuple[float, ...]:
@@ -86,7 +86,7 @@ def best_of_atoms(
     (Fraction(7, 8), 0.75)
     """
     values = sorted({value for own in providers for atoms in own for value, _ in atoms})
-    filled = np.array([number(Fraction(each)) for each in places_taken(attention, len(providers))])
+    filled = np.array([number(Fraction(seen)) for seen in places_taken(attention, len(providers))])
     rising = np.array([number(Fraction(value)) for value in values])
     if len(values) == 1:
         return np.asarray(rising[0] * filled.sum()).item()
@@ -102,7 +102,7 @@ def _below(atoms: AnyAtoms, values: Sequence[float], number: Callable[[Any], Num
     for value, weight in atoms:
         weight_of[value] += weight
     total = sum(weight_of.values())
-    return np.array([number(each / total) for each in accumulate(weight_of[value] for value in values[:-1])])
+    return np.array([number(up_to / total) for up_to in accumulate(weight_of[value] for value in values[:-1])])
 
 
 def best_of_quantiles(providers: Sequence[Sequence[Prior]], attention: Sequence[float] = (1.0,)) -> float:
@@ -117,7 +117,7 @@ def best_of_quantiles(providers: Sequence[Sequence[Prior]], attention: Sequence[
     """
     t = np.linspace(0.0, 1.0, CELLS + 1)
     places = t * t * (3 - 2 * t)
-    tables = {prior: quantiles(prior, places) for prior in {each for own in providers for each in own}}
+    tables = {prior: quantiles(prior, places) for prior in {prior for own in providers for prior in own}}
     grid = np.unique(np.concatenate([*tables.values()]))
     below = []
     for own in providers:

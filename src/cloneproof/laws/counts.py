@@ -246,28 +246,20 @@ def scale(law: CountLaw, factor: Number) -> CountLaw:
 
 def add_laws(laws: Iterable[CountLaw], arithmetic: Arithmetic) -> CountLaw:
     """Add laws, weight by weight."""
-    parts = list(laws)
-    if len(parts) == 1:
-        return parts[0]
-    low, high = min(part.low for part in parts), max(part.high for part in parts)
+    laws = list(laws)
+    if len(laws) == 1:
+        return laws[0]
+    low, high = min(law.low for law in laws), max(law.high for law in laws)
     total = arithmetic.zeros(high - low + 1)
-    for part in parts:
-        total[part.low - low : part.high - low + 1] += part.weights
-    roundings, missing = max(part.roundings for part in parts), max(part.missing for part in parts)
-    return CountLaw(low, total, roundings + len(parts), missing=missing)
+    for law in laws:
+        total[law.low - low : law.high - low + 1] += law.weights
+    roundings, missing = max(law.roundings for law in laws), max(law.missing for law in laws)
+    return CountLaw(low, total, roundings + len(laws), missing=missing)
 
 
 def trim(law: CountLaw) -> CountLaw:
     """Drop negligible weights at both ends."""
-    weights = law.weights
-    if weights.dtype != object:
-        kept = np.flatnonzero(weights > NEGLIGIBLE)
-        if not len(kept):
-            return CountLaw(law.low, weights[:1], law.roundings)
-        return CountLaw(law.low + int(kept[0]), weights[kept[0] : kept[-1] + 1], law.roundings)
-    first, last = 0, len(weights) - 1
-    while first < last and weights[first] < NEGLIGIBLE:
-        first += 1
-    while last > first and weights[last] < NEGLIGIBLE:
-        last -= 1
-    return CountLaw(law.low + first, weights[first : last + 1], law.roundings)
+    kept = np.flatnonzero(~(law.weights < NEGLIGIBLE).astype(bool))
+    if not len(kept):
+        return CountLaw(law.low, law.weights[:1], law.roundings)
+    return CountLaw(law.low + int(kept[0]), law.weights[kept[0] : kept[-1] + 1], law.roundings)

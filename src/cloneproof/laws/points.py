@@ -119,19 +119,19 @@ def coin_distance(prior: Prior, count: int, coins: int) -> float:
     >>> coin_distance(Beta(2, 3), 4, 7) < 1e-15 < 1e-4 < coin_distance(Beta(2, 3), 3, 7)
     True
     """
-    known, rule = _known(prior), exact_points(prior, count)
+    smooth, rule = _known(prior), exact_points(prior, count)
     wide = sum(2 * REACH * math.sqrt(coins * value * (1 - value)) + 20 for value, _ in rule)
     if wide + coins > MOST_TERMS:
         return 1.0
     with ctx.workprec(PRECISION):
-        heads = _heads_of_beta(known, coins) if isinstance(known, Beta) else _heads_of_uniform(known, coins)
+        heads = _heads_of_beta(smooth, coins) if isinstance(smooth, Beta) else _heads_of_uniform(smooth, coins)
         for value, weight in rule:
             check_time("closed form")
             low, window = binomial_window.__wrapped__(coins, value)  # not kept: too many
             share = ball(weight)
             for number, chance in enumerate(window, low):
                 heads[number] -= share * chance
-        apart = sum((abs(each) for each in heads), arb(0)) / 2
+        apart = sum((abs(excess) for excess in heads), arb(0)) / 2
         return min(1.0, math.nextafter(float(apart.upper()) + LOST, 1.0))
 
 

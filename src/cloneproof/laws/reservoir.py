@@ -100,13 +100,13 @@ class ReservoirMarket:
         """List the multisets of means of each kind of agents; None if there are too many."""
         if self.expected_best is not None:
             return None
-        found: list[AgentTypes] = []
+        kinds: list[AgentTypes] = []
         for key, count in self.alike.items():
-            types = _listed_types(key, self.values, MOST_TYPES - sum(len(kind.chances) for kind in found))
+            types = _listed_types(key, self.values, MOST_TYPES - sum(len(kind.chances) for kind in kinds))
             if types is None:
                 return None
-            found.append(AgentTypes(count, *types))
-        return tuple(found)
+            kinds.append(AgentTypes(count, *types))
+        return tuple(kinds)
 
     @cached_property
     def best_mean(self) -> float:
@@ -141,10 +141,10 @@ class ReservoirMarket:
         n, count = numbers.rounds, len(self.agents)
         whole = min(numbers.draws, self.horizon // (count * n))  # draws whose tests all lie within the horizon
         total = 0.0
-        for part, reached, places in self._reached_anywhere(alive, whole):
-            after = self.horizon - n - np.arange(part.start, part.stop) * n * count  # rounds after the first place's
-            total += float((reached * (mean[:, part] * n + passing[:, part] * after)).sum())
-            total -= n * float((places * passing[:, part]).sum())
+        for block, reached, places in self._reached_anywhere(alive, whole):
+            after = self.horizon - n - np.arange(block.start, block.stop) * n * count  # rounds after the first place's
+            total += float((reached * (mean[:, block] * n + passing[:, block] * after)).sum())
+            total -= n * float((places * passing[:, block]).sum())
         if whole < numbers.draws and whole * count * n < self.horizon:  # and one draw whose tests are cut
             tested, later = place_rounds(self.horizon, n, np.arange(count) + whole * count)
             paid = mean[:, whole, None] * tested + passing[:, whole, None] * later
@@ -167,14 +167,14 @@ class ReservoirMarket:
         nodes, weights = legendre_nodes(agents // 2 + 1)
         width = max(1, AT_ONCE // (len(counts) * len(nodes)))
         for begin in range(0, draws, width):
-            part = slice(begin, min(begin + width, draws))
-            later, first = alive[:, None, part], alive[:, None, part.start + 1 : part.stop + 1]
+            block = slice(begin, min(begin + width, draws))
+            later, first = alive[:, None, block], alive[:, None, block.start + 1 : block.stop + 1]
             before = nodes[:, None] * first  # kinds x nodes x draws
             factors = before + (1 - nodes[:, None]) * later
             ratio = np.divide(before, factors, out=np.zeros(factors.shape), where=factors > 0)
             others = products_of_other_agents(factors, counts) * (weights[:, None] * counts)
             places = others * ((counts * ratio).sum(axis=0) - ratio)
-            yield part, others.sum(axis=1), places.sum(axis=1)
+            yield block, others.sum(axis=1), places.sum(axis=1)
 
     def _reached(self, alive: FloatArray) -> FloatArray:
         """Return the probability of each position if no earlier slot of others passes, for each kind."""
@@ -182,7 +182,7 @@ class ReservoirMarket:
         order = sorted(range(len(counts)), key=lambda kind: -counts[kind])  # the largest kind is a product of powers
         others = [[(counts[k] - (k == kind), alive[k, :1], alive[k, 1:]) for k in order] for kind in range(len(counts))]
         shares = np.array(counts) / len(self.agents)
-        return np.array([order_averages(each)[0] for each in others]) * shares[:, None]
+        return np.array([order_averages(of_kind)[0] for of_kind in others]) * shares[:, None]
 
     def _fallback(self, numbers: ReservoirNumbers, failed: FloatArray, tests: float) -> float:
         """Compute step 2: the best count of all gets the remaining rounds, if any.
@@ -297,8 +297,8 @@ def _listed_types(agent: AgentPriors, values: FloatArray, most: int) -> tuple[Fl
         chances[merge_equal_means(runs)] += float(chance)
     if len(chances) > most:
         return None
-    found = np.array([*chances.values()])
-    return found / found.sum(), np.array([weights_of(runs, values) for runs in chances])
+    weights = np.array([*chances.values()])
+    return weights / weights.sum(), np.array([weights_of(runs, values) for runs in chances])
 
 
 def pass_chances(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:

@@ -60,13 +60,13 @@ def scan_moments(draws: int, chances: Array, below: Array, up_to: Array, marks: 
     """
     count, levels = below.shape
     width = max(1, AT_ONCE // (count * draws))
-    found = [np.empty((draws, levels), dtype=below.dtype) for _ in marks]
+    tables = [np.empty((draws, levels), dtype=below.dtype) for _ in marks]
     for begin in range(0, levels, width):
-        part = slice(begin, begin + width)
-        weight = _place_weights(draws, below[:, part], up_to[:, part]) * chances[:, None, None]
-        for table, mark in zip(found, marks, strict=True):
-            table[:, part] = np.einsum("rlj,rl->jl", weight, mark[:, part])
-    return found
+        block = slice(begin, begin + width)
+        weight = _place_weights(draws, below[:, block], up_to[:, block]) * chances[:, None, None]
+        for table, mark in zip(tables, marks, strict=True):
+            table[:, block] = np.einsum("rlj,rl->jl", weight, mark[:, block])
+    return tables
 
 
 def _place_weights(draws: int, below: Array, up_to: Array) -> Array:

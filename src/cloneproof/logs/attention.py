@@ -42,12 +42,12 @@ class PlaceAttention:
 
 
 def by_attention(
-    cells: Sequence[ArmSums], unit: Fraction
-) -> tuple[list[ArmSums], tuple[PlaceAttention, ...], list[Fault]]:
-    """Return the sums of each agent, arm and segment, with rounds by attention; the places; and what has none.
+    arms: Sequence[ArmSums], segments: Sequence[ArmSums], cells: Sequence[ArmSums], unit: Fraction
+) -> tuple[list[ArmSums], list[ArmSums], tuple[PlaceAttention, ...], list[Fault]]:
+    """Return the sums of arms, in all and by segment, with rounds by attention; the places; and what has none.
 
-    `unit` is the highest reward in ticks. Rounds of an item are rounded up to a whole number, and are never fewer than
-    its rewards; these stay as counted.
+    `cells` are those sums by place, and `unit` is the highest reward in ticks. Nothing counts of places without
+    attention.
     """
     strata: dict[Any, dict[int, tuple[int, float]]] = defaultdict(dict)
     rows: dict[int, int] = defaultdict(int)
@@ -62,7 +62,18 @@ def by_attention(
         [Fault(kind, sum(rows[place] for place in missing), "row", f"place {missing[0]}", YOUNG)] if missing else []
     )
     places = tuple(own for own in by_place.values() if own is not None)
-    return _merged(cells, {own.place: own.attention for own in places}, unit), places, faults
+    counts = _counted(cells, {own.place: own.attention for own in places}, unit)
+    of_arms: dict[Any, tuple[int, ...]] = defaultdict(lambda: (0, 0, 0))
+    for (agent, arm, _), own in counts.items():
+        of_arms[agent, arm] = tuple(map(sum, zip(of_arms[agent, arm], own, strict=True)))
+
+    def with_counts(group: ArmSums, counted: tuple[int, ...]) -> ArmSums:
+        rounds, total, squares = counted
+        return replace(group, rounds=rounds, total=total, squares=squares)
+
+    corrected = [with_counts(own, of_arms[own.agent, own.arm]) for own in arms]
+    by_segment = [with_counts(own, counts.get((own.agent, own.arm, own.segment), (0, 0, 0))) for own in segments]
+    return corrected, by_segment, places, faults
 
 
 def attention(items: Sequence[PlaceSums], first: int, place: int) -> PlaceAttention | None:
@@ -88,22 +99,24 @@ def attention(items: Sequence[PlaceSums], first: int, place: int) -> PlaceAttent
     return PlaceAttention(place, views, mean, ratio, ratio / factor, ratio * factor, len(shared))
 
 
-def _merged(cells: Sequence[ArmSums], weights: Mapping[int, float], unit: Fraction) -> list[ArmSums]:
-    """Add up the places of each agent, arm and segment; nothing counts of places without a weight."""
-    merged: dict[Any, ArmSums] = {}
-    seen: dict[Any, float] = defaultdict(float)
+def _counted(cells: Sequence[ArmSums], weights: Mapping[int, float], unit: Fraction) -> dict[Any, tuple[int, int, int]]:
+    """Return the rounds by attention, the sum of rewards and of their squares of each agent, arm and segment.
+
+    Rounds of an item are rounded up to a whole number, and are never fewer than its rewards; these stay as counted.
+    """
+    sums: dict[Any, tuple[float, int, int]] = defaultdict(lambda: (0.0, 0, 0))
     for cell in sorted(cells, key=lambda cell: (str(cell.segment), cell.position or 0)):
-        key = cell.agent, cell.arm, cell.segment
-        own = cell if cell.position in weights else replace(cell, rounds=0, total=0, squares=0)
-        merged[key] = replace(merged[key] + own, segment=cell.segment) if key in merged else own
-        seen[key] += weights.get(cell.position or 0, 0.0) * cell.rounds
-    sums: dict[Any, float] = defaultdict(float)  # of the segments of an item so far: their whole rounds add up to its
-    counted = []
-    for (agent, arm, segment), item in merged.items():
-        before = _whole(sums[agent, arm])
-        sums[agent, arm] += seen[agent, arm, segment]
-        rounds = max(_whole(sums[agent, arm]) - before, math.ceil(item.total / unit))
-        counted.append(replace(item, rounds=rounds, position=None))
+        if weight := weights.get(cell.position or 0):
+            views, total, squares = sums[cell.agent, cell.arm, cell.segment]
+            here = views + weight * cell.rounds, total + cell.total, squares + cell.squares
+            sums[cell.agent, cell.arm, cell.segment] = here
+    seen: dict[Any, float] = defaultdict(float)  # of the segments of an item so far: their whole rounds add up to its
+    counted = {}
+    for (agent, arm, segment), (views, total, squares) in sums.items():
+        before = _whole(seen[agent, arm])
+        seen[agent, arm] += views
+        rounds = max(_whole(seen[agent, arm]) - before, math.ceil(total / unit))
+        counted[agent, arm, segment] = rounds, total, squares
     return counted
 
 

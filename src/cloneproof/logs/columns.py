@@ -36,25 +36,10 @@ GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "total": ("clicks", "conversions", "reward_sum", "alpha"),
     "segment": ("leaf_id", "request_type"),
 }  # fmt: skip
-LIKELY_SEGMENTS: Final = (
-    "segment",
-    "device",
-    "device_type",
-    "platform",
-    "os",
-    "browser",
-    "country",
-    "region",
-    "language",
-    "locale",
-    "query",
-    "keyword",
-    "category",
-    "channel",
-    "page",
-    "placement",
-    "user_type",
-)  # columns of which a note says whether rates differ by them
+LIKELY_SEGMENTS: Final = (  # columns of which a note says whether rates differ by them
+    "segment", "device", "device_type", "platform", "os", "browser", "country", "region", "language", "locale", "query",
+    "keyword", "category", "channel", "page", "placement", "user_type",
+)  # fmt: skip
 TITLES: Final = ("title", "name", "product", "headline", "text")  # columns of texts that name an item
 COSTS: Final = ("_label_cost", "cost")  # columns whose sign is turned
 POSITIONS: Final = ("_label_Action", "_labelIndex")  # positions in the list of a row, which are not arms

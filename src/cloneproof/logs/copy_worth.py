@@ -19,7 +19,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._data import fields_of, to_data
-from cloneproof.analysis.audit.result import Witness
+from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.copying.priors import FittedPriors, condense
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import PairedSampling, compared, gain_columns, job_of, payoff_of, source_of_runs

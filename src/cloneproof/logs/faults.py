@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.sources import LogSource, text_literal
 from cloneproof.logs.statistics import LogRows
-from cloneproof.market.positions import MOST_PLACES
 
 MOST_SAID: Final = 4  # kinds of faults named in an error
 FIX: Final = "fix them, declare --reward-range LOW:HIGH, or leave them out by --leave-out"
@@ -38,45 +37,18 @@ class Fault:
 
 def row_faults(log: LogRows) -> list[Fault]:
     """Return why rows cannot be used: for each kind, how many and the first."""
-    source, columns = log.source, log.columns
-    value, low, high = columns.value, float(log.scale.low), float(log.scale.high)
-    shown: dict[str, str] = {}
-    cases: list[str] = []
-
-    def case(kind: str, condition: str, column: str | None) -> None:
-        shown[kind] = "''" if column is None else f"CAST({source.columns[column].sql} AS VARCHAR)"
-        cases.append(f"WHEN {condition} THEN {len(shown) - 1}")
-
-    if columns.agent is not None:
-        case("no agent", f"({log.agent}) IS NULL", columns.agent)
-    case("no arm", f"({log.arm}) IS NULL", columns.arm)
-    if columns.segment:
-        case("no segment", f"({log.segment}) IS NULL", columns.segment[0])
-    case("no reward", f"{source.columns[value].sql} IS NULL", value)
-    case("a reward that is no number", f"({log.reward}) IS NULL OR NOT isfinite(CAST({log.reward} AS DOUBLE))", value)
-    if columns.count is not None:
-        odd = f"{log.count} IS NULL OR NOT ({log.count} >= 0 AND {log.count} <= 1e15)"
-        case("a number of rounds that is none", f"{odd} OR {log.count} <> floor({log.count})", columns.count)
-    case(f"a reward below {low:g}", f"{log.reward} < {low!r} * {log.count}", value)
-    case(f"a reward above {high:g}", f"{log.reward} > {high!r} * {log.count}", value)
-    if log.time:
-        case("a time that is none", f"({log.time}) IS NULL", columns.time)
-    if columns.propensity is not None:
-        inside = f"({log.propensity} > 0 AND {log.propensity} <= 1)"
-        case("a propensity that is not above 0 and at most 1", f"{inside} IS NOT TRUE", columns.propensity)
-    if columns.position is not None:
-        valid = f"({log.position} >= 1 AND {log.position} <= {MOST_PLACES} AND {log.position} = floor({log.position}))"
-        case(f"a place that is no whole number from 1 to {MOST_PLACES:,}", f"{valid} IS NOT TRUE", columns.position)
-    kinds = list(shown)
-    text = " ".join(f"WHEN {number} THEN {shown[kind]}" for number, kind in enumerate(kinds))
+    source = log.source
+    cases = [f"WHEN ({check.valid}) IS NOT TRUE THEN {number}" for number, check in enumerate(log.checks)]
+    values = [f"CAST({source.columns[check.column].sql} AS VARCHAR)" for check in log.checks]
+    seen = [f"WHEN {number} THEN {value}" for number, value in enumerate(values)]
     sql = (
         "SELECT kind, count(*), arg_min({'file': log_file, 'row': log_row, 'text': seen}, (log_file, log_row)) FROM "
-        f"(SELECT log_file, log_row, CASE kind {text} END AS seen, kind FROM "
+        f"(SELECT log_file, log_row, CASE kind {' '.join(seen)} END AS seen, kind FROM "
         f"(SELECT *, CASE {' '.join(cases)} END AS kind FROM {source.numbered})) "
         "WHERE kind IS NOT NULL GROUP BY kind ORDER BY kind"
     )
     source.connection.execute("SET preserve_insertion_order = true")
-    return [_row_fault(kinds[kind], int(count), first, source) for kind, count, first in source.query(sql)]
+    return [_row_fault(log.checks[kind].fault, int(count), first, source) for kind, count, first in source.query(sql)]
 
 
 def _row_fault(kind: str, count: int, first: dict[str, Any], source: LogSource) -> Fault:

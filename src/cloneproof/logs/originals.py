@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ STEPS: Final = 400  # steps of EM
 DIGITS: Final = 5  # significant digits of a level
 APART: Final = 0.02  # relative distance below which two levels merge
 LEAST_SPREAD: Final = 1e-4  # of a fitted Beta prior: its variance over the square of its mean, at least
+MOST_STUDIED: Final = 6  # segments of a study; further ones are pooled
 ArmPlace = tuple[str, str]
 
 
@@ -262,24 +264,37 @@ def studied_words(studied: Sequence[LogOwner], owners: Sequence[LogOwner]) -> li
     ]
 
 
-@dataclass(frozen=True)
-class Pooled:
-    """Arms that count as one original: their rewards together, and how many binary rewards one of them is worth."""
-
-    rounds: int
-    mean: float
-    worth: float
-
-
-def pooled(arms: Sequence[LoggedArm]) -> Pooled:
-    """Pool the rewards of several arms; of none, no rewards."""
+def _pooled(arms: Sequence[LoggedArm]) -> tuple[float, float]:
+    """Return the mean reward of arms that count as one original, and how many binary rewards theirs are worth."""
     if not arms:
-        return Pooled(0, 0.0, 1.0)
+        return 0.0, 0.0
     rounds = sum(arm.rounds for arm in arms)
     mean = float(sum(arm.total for arm in arms) / rounds)
     variance = float(sum(arm.squares for arm in arms) / rounds) - mean * mean
     worth = mean * (1 - mean) / variance if variance > 1e-9 else 1.0
-    return Pooled(rounds, mean, min(max(worth, 1.0), 1e3))
+    return mean, rounds * min(max(worth, 1.0), 1e3)
+
+
+def studied_segments(log: Log) -> dict[str, Log]:
+    """Return the log of each segment, the smallest pooled where there are many; the whole log without segments.
+
+    >>> import cloneproof as cp
+    >>> rows = {"agent": ["a"] * 3, "arm": ["x"] * 3, "click": [1, 0, 1], "device": ["tv", "tv", "phone"]}
+    >>> {name: own.rounds for name, own in studied_segments(cp.read_log(rows, segment="device")).items()}
+    {'tv': 2, 'phone': 1}
+    """
+    if not log.segments:
+        return {"": log}
+    names = list(log.segments)
+    kept = names if len(names) <= MOST_STUDIED else names[: MOST_STUDIED - 1]
+    segments = {name: log.segment(name) for name in kept}
+    pooled: dict[tuple[str, str], LoggedArm] = {}
+    for arm in (arm for name in names[len(kept) :] for arm in log.segments[name]):
+        before = pooled.get(arm.place, replace(arm, rounds=0, total=Fraction(0), squares=Fraction(0)))
+        sums = {name: getattr(before, name) + getattr(arm, name) for name in ("rounds", "total", "squares")}
+        pooled[arm.place] = replace(before, **sums)
+    rest = {f"{len(names) - len(kept)} others": tuple(pooled[place] for place in sorted(pooled))} if pooled else {}
+    return segments | {name: replace(segments[kept[0]], arms=arms) for name, arms in rest.items()}
 
 
 def segment_originals(owners: Sequence[LogOwner], log: Log) -> dict[str, list[tuple[LoggedArm, ...]]]:
@@ -294,17 +309,17 @@ def by_segment(priors: Mapping[str, Prior]) -> Prior | dict[str, Prior]:
     return priors[""] if "" in priors else dict(priors)
 
 
-def fit_rates(originals: Mapping[str, Sequence[Pooled]], steps: int = STEPS) -> FittedPriors:
-    """Fit all priors to the originals of each agent, on a grid that spans the plausible rates.
+def fit_rates(originals: Mapping[str, Sequence[Sequence[LoggedArm]]], steps: int = STEPS) -> FittedPriors:
+    """Fit all priors to the originals of each agent, groups of arms, on a grid that spans the plausible rates.
 
-    >>> seen = {f"agent {k}": [Pooled(50_000, 0.002 + 0.002 * (k % 2), 1.0)] for k in range(40)}
-    >>> fitted = fit_rates(seen)
+    >>> def shown(rate):
+    ...     return LoggedArm("a", "x", 50_000, Fraction(50_000 * rate), Fraction(50_000 * rate))
+    >>> fitted = fit_rates({f"agent {k}": [[shown(0.002 + 0.002 * (k % 2))]] for k in range(40)})
     >>> round([prior.atoms for prior in common_levels(fitted, 2)[0].values()][0][0][0], 4)
     0.002
     """
-    agents = [name for name, group in originals.items() for _ in group]
-    means = np.array([original.mean for group in originals.values() for original in group])
-    counts = np.array([original.rounds * original.worth for group in originals.values() for original in group])
+    agents = [name for name, groups in originals.items() for _ in groups]
+    means, counts = np.array([_pooled(arms) for groups in originals.values() for arms in groups]).T
     smooth = (means * counts + 0.5) / (counts + 1.0)
     errors = 4 * np.sqrt(smooth * (1 - smooth) / (counts + 1.0))
     seen = counts > 0  # else an item that was never served would widen the grid
@@ -324,7 +339,7 @@ def fitted_beta(log: Log) -> Beta:
     >>> round(prior.mean, 3)
     0.02
     """
-    fitted = fit_rates({owner.name: [pooled(group) for group in owner.originals] for owner in log_owners(log, ())})
+    fitted = fit_rates({owner.name: owner.originals for owner in log_owners(log, ())})
     weights = fitted.market / fitted.market.sum()
     mean = float(weights @ fitted.grid)
     variance = float(weights @ (fitted.grid - mean) ** 2)

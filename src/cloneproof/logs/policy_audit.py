@@ -16,7 +16,8 @@ from typing import Final
 from cloneproof._clock import now
 from cloneproof._data import Data
 from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.result import Audit, Verdict, Witness
+from cloneproof.analysis.audit.result import Audit, Verdict
+from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
 from cloneproof.analysis.search import Search

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
+from functools import partial
 from os import PathLike
 from typing import Any, Final
 
@@ -17,19 +18,20 @@ from cloneproof.analysis.copying.records import Feature
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import LogError, OutOfTimeError, brief
 from cloneproof.logs.attention import PlaceAttention, by_attention
-from cloneproof.logs.columns import LogColumns, chosen_columns
+from cloneproof.logs.columns import LIKELY_SEGMENTS, LogColumns, chosen_columns
 from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
 from cloneproof.logs.formats import SIGNALS, with_computed_columns
 from cloneproof.logs.log import Log, LoggedArm, Moment
-from cloneproof.logs.segment_sums import over_segments, segment_notes
 from cloneproof.logs.sources import TWICE, LogSource, log_source
 from cloneproof.logs.statistics import (
+    KEYS,
     ArmSums,
     LogRows,
     RewardScale,
     arm_sums,
     checked_scale,
     exactness,
+    key_of,
     propensity_sums,
 )
 from cloneproof.logs.time_sums import time_sums
@@ -37,6 +39,9 @@ from cloneproof.logs.time_sums import time_sums
 LONGEST_NAME: Final = 1000  # letters of an agent's or arm's name
 MOST_LOGGED_ARMS: Final = 1_000_000
 MOST_LOGGED_SEGMENTS: Final = 10_000
+LEVEL: Final = 0.001  # of the test behind a note, for all columns together
+MOST_VALUES: Final = 1000  # values of a column up to which it is tested
+LEAST_EXPECTED: Final = 5.0  # rewards and failures that a cell of the test must expect
 
 
 def read_owners(owners: object, arm: str | None = None, agent: str | None = None) -> dict[str, str]:
@@ -165,7 +170,8 @@ def read_log(
         if table.columns[name].type == TWICE:
             raise LogError(f"expected the column {brief(name)} once, got it twice in the header; rename one of them")
     owned = None if owners is None else read_owners(owners, arm=columns.arm, agent=agent)
-    return _watched(lambda: _read(table, columns, scale, owned, local_arms, leave_out), table, clock, progress)
+    work = partial(_read, table, columns, scale, owned, local_arms, leave_out)
+    return _watched(work, table, clock, progress)
 
 
 def _read(
@@ -178,30 +184,27 @@ def _read(
 ) -> Log:
     """Read CSV files leniently if some lines cannot be split."""
     try:
-        log = LogRows(source, columns, scale)
-        cells = arm_sums(log)
+        log = LogRows(source, columns, scale, owners)
+        sums, in_segments, in_places = arm_sums(log)
     except LogError:
         if source.kind != "csv" or source.lenient:
             raise
         return _read(source.leniently(), columns, scale, owners, local_arms, leave_out)
     skipped, faults = skipped_lines(source)
+    rows = sum(arm.rows for arm in sums) + skipped
     places: tuple[PlaceAttention, ...] = ()
     if columns.position is not None:
-        cells, places, unknown = by_attention(cells, scale.high * scale.ticks)
+        sums, in_segments, places, unknown = by_attention(sums, in_segments, in_places, scale.high * scale.ticks)
         faults += unknown
-    sums = over_segments(cells)
-    rows = sum(arm.rows for arm in sums) + skipped
-    if source.lenient or any(
-        arm.usable < arm.rows or arm.arm is None or (owners is None and arm.agent is None) for arm in sums
-    ):
+    if source.lenient or any(arm.usable < arm.rows for arm in sums):
         faults += row_faults(log)
-    arms = _arms(sums, log, owners, faults)
+    arms = _arms(sums, log, faults)
     several = {name for name, count in Counter(arm.arm for arm in arms).items() if count > 1}
     if several and not local_arms:
         kind = "an arm with two agents (or are names unique only inside an agent? then --local-arms)"
         faults.append(Fault(kind, len(several), "arm", brief(min(several))))
         arms = [arm for arm in arms if arm.arm not in several]
-    segments = _segments(cells, {arm.place for arm in arms}, log, owners)
+    segments = _segments(in_segments, {arm.place for arm in arms}, log)
     if not rows and not faults:
         raise LogError("expected a log with rows, got a header and none below it; write the rows first")
     if not leave_out or not arms:
@@ -209,8 +212,7 @@ def _read(
     if not arms:
         raise LogError("expected rows that can be used, got none; check which column is what")
     arms.sort(key=lambda arm: arm.place)
-    attention = {place.place: place.attention for place in places}
-    weeks, hours = time_sums(log, sums, [arm.place for arm in arms], owners, attention)
+    weeks, hours = time_sums(log, sums, [arm.place for arm in arms], {own.place: own.attention for own in places})
     return Log(
         arms=tuple(arms),
         rows=rows,
@@ -221,7 +223,7 @@ def _read(
         notes=(*columns.notes, *_notes(log, sums)),
         exact=exactness(sums, scale, log.whole),
         places=tuple(str(file) for file in source.files),
-        propensities=propensity_sums(log, owners) if columns.propensity and not columns.aggregated else (),
+        propensities=propensity_sums(log) if columns.propensity and not columns.aggregated else (),
         segments=segments,
         attention=places,
         weeks=weeks,
@@ -230,13 +232,13 @@ def _read(
 
 
 def _segments(
-    cells: Sequence[ArmSums], kept: Collection[tuple[str, str]], log: LogRows, owners: dict[str, str] | None
+    sums: Sequence[ArmSums], kept: Collection[tuple[str, str]], log: LogRows
 ) -> dict[str, tuple[LoggedArm, ...]]:
     """Return the arms of each segment, without those that are left out of the log; the largest segment first."""
     by_name: dict[str, list[ArmSums]] = {}
-    for cell in cells:
-        if cell.segment is not None:
-            by_name.setdefault(cell.segment, []).append(cell)
+    for own in sums:
+        if own.segment is not None:
+            by_name.setdefault(own.segment, []).append(own)
     odd = next((name for name in by_name if not is_one_line(name) or len(name) > LONGEST_NAME), None)
     if odd is not None or len(by_name) > MOST_LOGGED_SEGMENTS:
         got = brief(odd) if odd is not None else f"{len(by_name):,} of them"
@@ -244,7 +246,7 @@ def _segments(
             f"expected up to {MOST_LOGGED_SEGMENTS:,} segments with names of one line, got {got}; name a column with "
             "fewer values by --segment"
         )
-    arms = {name: [arm for arm in _arms(own, log, owners, []) if arm.place in kept] for name, own in by_name.items()}
+    arms = {name: [arm for arm in _arms(groups, log, []) if arm.place in kept] for name, groups in by_name.items()}
     sized = sorted(arms, key=lambda name: (-sum(arm.rounds for arm in arms[name]), name))
     return {name: tuple(sorted(arms[name], key=lambda arm: arm.place)) for name in sized if arms[name]}
 
@@ -256,7 +258,7 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
     for number, name in enumerate(columns.same):
         if mixed := sum(arm.several[number] for arm in sums):
             notes.append(f"{mixed:,} arms have several values of `{name}`; the first by the alphabet counts")
-    notes += segment_notes(log)
+    notes += _segment_notes(log)
     if columns.position is not None:
         notes.append(
             "rates are those in the first place: a view counts by the attention of its place, an item's rounds are "
@@ -271,20 +273,73 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
     return notes
 
 
-def _arms(sums: Sequence[ArmSums], log: LogRows, owners: dict[str, str] | None, faults: list[Fault]) -> list[LoggedArm]:
+def _segment_notes(log: LogRows) -> list[str]:
+    """Return a note for each column by which rates differ, if no segment was named.
+
+    Of each arm, in each place, the rewards are compared between the values of the column, by Pearson's statistic for a
+    common mean; the statistics of all arms are added. Under a common mean it has a chi-square law, for cells that
+    expect at least five successes and failures; rewards between 0 and 1 vary less, so that it is smaller for them. A
+    policy that serves by the column does not change that, and one that learns from rewards in each of its values a
+    little.
+    """
+    if log.columns.segment:
+        return []
+    keys = {name: column for name, column in log.source.columns.items() if column.kind in KEYS}
+    likely = [name for name in keys if name.lower() in LIKELY_SEGMENTS and name not in log.columns.names]
+    return [
+        f"rates differ between the values of `{name}` ({_words(chance)}; chi-square within items at a level of "
+        f"{LEVEL:g}): --segment {name} asks for each"
+        for name in likely
+        if (chance := _unlikeliness(log, name)) < LEVEL / len(likely)
+    ]
+
+
+def _words(chance: float) -> str:
+    return "p below 1e-6" if chance < 1e-6 else f"p = {chance:.1g}"
+
+
+def _unlikeliness(log: LogRows, name: str) -> float:
+    """Return the p-value of the hypothesis that each arm has one mean for all values of a column."""
+    from scipy.special import chdtrc  # slow to import, and not always needed
+
+    low, width = float(log.scale.low), float(log.scale.high - log.scale.low)
+    scaled = f"(CAST({log.reward} AS DOUBLE) - {low!r} * {log.count}) / {width!r}"
+    value = f"CAST({key_of(log.source.columns[name], 'the segment')} AS VARCHAR)"
+    rows = log.valid(log.source.rows, part=value, n=f"CAST({log.count} AS DOUBLE)", r=scaled)
+    ((values,),) = log.source.query(f"SELECT approx_count_distinct(part) FROM {rows}")
+    if not 1 < values <= MOST_VALUES:
+        return 1.0
+    cells = log.source.query(
+        f"SELECT agent, arm, place, sum(n), sum(r) FROM {rows} WHERE part IS NOT NULL GROUP BY agent, arm, place, part"
+    )
+    arms: dict[tuple[object, ...], list[tuple[float, float]]] = {}
+    for agent, arm, place, rounds, total in cells:
+        arms.setdefault((agent, arm, place), []).append((float(rounds), float(total)))
+    statistic, freedom = 0.0, 0
+    for own in arms.values():
+        mean = sum(total for _, total in own) / max(sum(rounds for rounds, _ in own), 1.0)
+        enough = [(n, total) for n, total in own if n * min(mean, 1 - mean) >= LEAST_EXPECTED]
+        mean = sum(total for _, total in enough) / max(sum(n for n, _ in enough), 1.0)
+        if len(enough) < 2 or not 0.0 < mean < 1.0:
+            continue
+        statistic += sum((total - n * mean) ** 2 / (n * mean * (1 - mean)) for n, total in enough)
+        freedom += len(enough) - 1
+    return float(chdtrc(freedom, statistic)) if freedom else 1.0
+
+
+def _arms(sums: Sequence[ArmSums], log: LogRows, faults: list[Fault]) -> list[LoggedArm]:
     """Return the arms with a name and an owner; adds other problems to the faults."""
     arms, unowned, odd = [], [], []
     for own in sums:
-        if own.arm is None or (owners is None and own.agent is None):
+        if own.arm is None or (log.owners is None and own.agent is None):
             continue
-        name = str(own.arm)
-        agent = str(own.agent) if owners is None else owners.get(name)
-        if agent is None:
-            unowned.append(name)
-        elif not all(is_one_line(text) and len(text) <= LONGEST_NAME for text in (name, agent)):
-            odd.append(name)
+        place = log.named(own.agent, own.arm)
+        if place is None:
+            unowned.append(str(own.arm))
+        elif not all(is_one_line(text) and len(text) <= LONGEST_NAME for text in place):
+            odd.append(place[1])
         elif own.rounds:
-            arms.append(_arm(own, name, agent, log.columns, log.scale))
+            arms.append(_arm(own, *place, log.columns, log.scale))
     if unowned:
         faults.append(Fault("an arm without an owner", len(unowned), "arm", brief(min(unowned))))
     if odd:
@@ -298,7 +353,7 @@ def _arms(sums: Sequence[ArmSums], log: LogRows, owners: dict[str, str] | None, 
     return arms
 
 
-def _arm(sums: ArmSums, name: str, agent: str, columns: LogColumns, scale: RewardScale) -> LoggedArm:
+def _arm(sums: ArmSums, agent: str, name: str, columns: LogColumns, scale: RewardScale) -> LoggedArm:
     rounds, low, width, ticks = sums.rounds, scale.low, scale.high - scale.low, scale.ticks
     a, b = low.as_integer_ratio()  # whole numbers, and one fraction of them at the end
     moved = Fraction((sums.total * b - rounds * a * ticks) * width.denominator, ticks * b * width.numerator)

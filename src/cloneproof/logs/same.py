@@ -13,7 +13,7 @@ from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof._tables import Tabular
 from cloneproof.analysis.copying.alike import different_texts
 from cloneproof.analysis.copying.judging import joined
-from cloneproof.analysis.copying.matching import THRESHOLD
+from cloneproof.analysis.copying.matching import THRESHOLD, TitleLink
 from cloneproof.errors import LogError
 from cloneproof.logs.columns import TITLES, guessed_column, named_column
 from cloneproof.logs.sources import LogSource, log_source
@@ -31,16 +31,6 @@ class Item:
     owner: str
     texts: Mapping[str, str]
     known: bool = False
-
-
-@dataclass(frozen=True)
-class ItemLink:
-    """Two items, by their places in `SameItems.items`: the score of their texts, and why they are the same, or not."""
-
-    one: int
-    other: int
-    score: float
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -73,8 +63,9 @@ class SameItems(WithFindings, Tabular):
         The rows, new ones first and then those of the catalogue that they were compared with.
     groups : tuple of tuple of int
         Places of items that are joined by links, two or more each, the largest first.
-    links, near : tuple of ItemLink
-        The pairs that are the same, and those that reach the threshold and are not, with what speaks against it.
+    links, near : tuple of TitleLink
+        The pairs that are the same, by their places in `items`, and those that reach the threshold and are not, with
+        what speaks against it.
     accounts : tuple of LikeAccounts
         Owners whose titles match one to one.
     known : mapping, optional
@@ -92,8 +83,8 @@ class SameItems(WithFindings, Tabular):
     threshold: float
     items: tuple[Item, ...]
     groups: tuple[tuple[int, ...], ...]
-    links: tuple[ItemLink, ...]
-    near: tuple[ItemLink, ...]
+    links: tuple[TitleLink, ...]
+    near: tuple[TitleLink, ...]
     accounts: tuple[LikeAccounts, ...]
 
     @property
@@ -127,7 +118,7 @@ class SameItems(WithFindings, Tabular):
         named = {"row": item.row, "owner": item.owner, **item.texts}
         return named | ({"known": True} if item.known else {})
 
-    def _linked(self, link: ItemLink) -> dict[str, Any]:
+    def _linked(self, link: TitleLink) -> dict[str, Any]:
         return {
             "one": self._named(link.one), "other": self._named(link.other), "score": link.score, "reason": link.reason
         }  # fmt: skip
@@ -206,31 +197,30 @@ def same_items(
 
 def item_links(
     features: Sequence[Mapping[str, object]], owners: Sequence[str], names: Sequence[str], threshold: float = THRESHOLD
-) -> tuple[list[ItemLink], list[ItemLink]]:
+) -> tuple[list[TitleLink], list[TitleLink]]:
     """Return the items that are the same in one of their texts, and those that are near, the nearest first."""
-    found: dict[bool, dict[tuple[int, int], tuple[float, str]]] = {True: {}, False: {}}
+    links: dict[bool, dict[tuple[int, int], TitleLink]] = {True: {}, False: {}}
     for name in names:
         values = {place: own.get(name) for place, own in enumerate(features)}
         texts = {place: text for place, text in values.items() if isinstance(text, str)}
         for first, second, link in different_texts(texts, owners, threshold).pairs(texts):
             pair = min(first, second), max(first, second)
-            seen = found[link.same].get(pair, (0.0, ""))
-            found[link.same][pair] = max(seen, (link.score, f"{name}: {link.reason}"))
-    near = [ItemLink(*pair, *said) for pair, said in found[False].items() if pair not in found[True]]
-    near.sort(key=lambda link: (-link.score, link.one, link.other))
-    return [ItemLink(*pair, *said) for pair, said in sorted(found[True].items())], near
+            named = TitleLink(*pair, link.score, link.same, f"{name}: {link.reason}")
+            links[link.same][pair] = max(named, links[link.same].get(pair, named))
+    near = [link for pair, link in links[False].items() if pair not in links[True]]
+    return sorted(links[True].values()), sorted(near, key=lambda link: (-link.score, link.one, link.other))
 
 
 def account_candidates(
-    owners: Sequence[str], same: Sequence[ItemLink], near: Sequence[ItemLink]
+    owners: Sequence[str], same: Sequence[TitleLink], near: Sequence[TitleLink]
 ) -> tuple[LikeAccounts, ...]:
     """Return the pairs of owners whose titles match item by item, also where single links are only near.
 
     Titles are matched one to one, the same ones first and then the nearest. Three have to match, and half of the titles
     of the owner who has fewer.
 
-    >>> links = [ItemLink(k, k + 3, 1.0, "") for k in range(2)]
-    >>> account_candidates(["lamps"] * 3 + ["lamps outlet"] * 3, links, [ItemLink(2, 5, 0.6, "")])
+    >>> links = [TitleLink(k, k + 3, 1.0, True, "") for k in range(2)]
+    >>> account_candidates(["lamps"] * 3 + ["lamps outlet"] * 3, links, [TitleLink(2, 5, 0.6, False, "")])
     (LikeAccounts(owners=('lamps', 'lamps outlet'), same=2, near=1, titles=3),)
     """
     sizes = Counter(owners)

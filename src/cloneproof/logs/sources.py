@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
@@ -100,50 +100,29 @@ def csv_header(file: Path) -> tuple[tuple[str, ...], str]:
     return names, delimiter
 
 
-def json_keys(files: Iterable[Path]) -> tuple[str, ...]:
-    """Return the keys of the first objects of each file, in the order in which they come."""
-    keys: dict[str, None] = {}
+def sampled_objects(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """Yield the first objects of each JSON-lines file; what is none, but for the first line, is counted as a fault."""
     for file in files:
         number = 0
         with _opened(file) as lines:
-            for number, line in enumerate(lines, start=1):
-                if number > SAMPLED_LINES:
-                    break
-                _add_keys(keys, line, number, file)
+            for number, line in enumerate(islice(lines, SAMPLED_LINES), start=1):
+                row: object = {}
+                try:
+                    row = json.loads(line.decode("utf-8-sig")) if line.strip() else {}
+                except (ValueError, RecursionError):
+                    if number == 1:
+                        raise LogError(
+                            f"expected one JSON object a line, got {_named(file)}, whose first line is none; write "
+                            "JSON lines"
+                        ) from None
+                if isinstance(row, dict):
+                    yield row
+                elif number == 1:
+                    raise LogError(
+                        f"expected one JSON object a line, got {brief(row)} in {_named(file)}; write JSON lines"
+                    )
         if number == 0:
             raise LogError(f"expected a log with rows, got {_named(file)}, which is empty; write the rows first")
-    if not keys:
-        raise LogError("expected JSON objects with keys, got none in the first lines; write one object a line")
-    return tuple(keys)
-
-
-def _add_keys(keys: dict[str, None], line: bytes, number: int, file: Path) -> None:
-    if not line.strip():
-        return
-    try:
-        row = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        if number > 1:
-            return  # counted as a fault with the others
-        raise LogError(
-            f"expected one JSON object a line, got {_named(file)}, whose first line is none; write JSON lines"
-        ) from None
-    if isinstance(row, dict):
-        taken = {key.lower() for key in keys}
-        keys.update({key: None for key in row if key.lower() not in taken})
-    elif number == 1:
-        raise LogError(f"expected one JSON object a line, got {brief(row)} in {_named(file)}; write JSON lines")
-
-
-def sampled_objects(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """Yield the first objects of each JSON-lines file; what is none is left to the reader of rows."""
-    for file in files:
-        with _opened(file) as lines:
-            for line in islice(lines, SAMPLED_LINES):
-                with suppress(ValueError, RecursionError):
-                    row = json.loads(line.decode("utf-8-sig"))
-                    if isinstance(row, dict):
-                        yield row
 
 
 def _first_record(text: str, delimiter: str, file: Path) -> list[str]:
@@ -439,13 +418,17 @@ def _from_json(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSo
             "expected a router's states, {arm: {alpha, beta}} or {arm: {successes, failures}}, by segment if there are "
             f"some, or one JSON object a line, got {brief(whole)} in {_named(files[0])}; write it so"
         )
-    keys = json_keys(files)
+    keys: dict[str, str] = {}  # without regard to case, as in DuckDB
+    for key in chain.from_iterable(sampled_objects(files)):
+        keys.setdefault(key.lower(), key)
+    if not keys:
+        raise LogError("expected JSON objects with keys, got none in the first lines; write one object a line")
     if len(keys) > MOST_COLUMNS:
         raise LogError(f"expected at most {MOST_COLUMNS:,} keys, got {len(keys):,}; keep those that are needed")
-    typed = ", ".join(f"{identifier(key)}: 'VARCHAR'" for key in keys)
+    typed = ", ".join(f"{identifier(key)}: 'VARCHAR'" for key in keys.values())
     options = f"{_listed(files)}, columns = {{{typed}}}, format = 'newline_delimited', maximum_object_size = 16777216"
     counted = _numbered(f"SELECT *, filename AS log_file FROM read_json({options}, filename = true)")
-    columns = _typed((key, "VARCHAR") for key in keys)
+    columns = _typed((key, "VARCHAR") for key in keys.values())
     return LogSource("json", f"read_json({options})", counted, columns, files, connection)
 
 

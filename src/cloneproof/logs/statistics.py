@@ -1,15 +1,18 @@
 """Sufficient statistics of a log, in one pass: arms x (rounds, sum, sum of squares, first and last time).
 
+The same sums by segment and by place come with it. Others, by time and by propensity, are known only after it and take
+a pass of their own over the valid rows.
+
 Sums are 128-bit whole numbers in DuckDB: of the rewards if these are whole numbers, else of ticks, to which rewards are
 rounded. So the order of rows does not matter, and the sums are exact if every reward is a multiple of a tick.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.columns import LogColumns
@@ -35,10 +38,15 @@ class RewardScale:
 
 @dataclass(frozen=True)
 class ArmSums:
-    """A group of rows: agent and arm as written, rows, valid rows, and their sums in ticks."""
+    """A group of rows: names as written, rows, valid rows, and their sums in ticks.
+
+    `segment` and `position` are None where the group is of all segments or places.
+    """
 
     agent: Any
     arm: Any
+    segment: str | None
+    position: int | None
     rows: int
     usable: int
     rounds: int
@@ -49,32 +57,6 @@ class ArmSums:
     last: Any
     features: tuple[Any, ...]
     several: tuple[bool, ...]
-    segment: str | None = None
-    position: int | None = None
-
-    def __add__(self, other: ArmSums) -> ArmSums:
-        """Return the sums over the rows of both, of the same agent and arm."""
-        summed = {
-            name: getattr(self, name) + getattr(other, name)
-            for name in ("rows", "usable", "rounds", "total", "squares")
-        }
-        pairs = list(zip(self.features, other.features, strict=True))
-        mixed = [None not in pair and pair[0] != pair[1] for pair in pairs]
-        return replace(
-            self,
-            **summed,
-            off=max(self.off, other.off),
-            first=_least(min, self.first, other.first),
-            last=_least(max, self.last, other.last),
-            features=tuple(_least(min, *pair) for pair in pairs),
-            several=tuple(map(any, zip(self.several, other.several, mixed, strict=True))),
-            segment=None,
-            position=None,
-        )
-
-
-def _least(choose: Callable[..., Any], one: Any, two: Any) -> Any:  # noqa: ANN401 (texts, numbers or times)
-    return one if two is None else two if one is None else choose(one, two)
 
 
 def number_of(column: LogColumn, what: str) -> str:
@@ -112,6 +94,14 @@ def time_of(column: LogColumn, source: LogSource) -> str | None:
     return f"TRY_CAST({column.sql} AS TIMESTAMP)" if times else None
 
 
+class RowCheck(NamedTuple):
+    """What a row must be to count, in SQL; the kind of fault if it is not, and the column to look at."""
+
+    fault: str
+    valid: str
+    column: str
+
+
 class LogRows:
     """Rows of a log: their source, the meaning of columns, the range of rewards, and the terms of every query.
 
@@ -119,46 +109,69 @@ class LogRows:
     segment  the crossed columns as one name; NULL where one of them is empty, or without any
     position the place on the page; NULL without one
     whole    whether rewards are whole numbers, which are then summed as they are
-    usable   which rows are valid
+    checks   what a row must be; a fault is the first that fails
+    usable   which rows are valid: those that pass all checks
     """
 
-    def __init__(self, source: LogSource, columns: LogColumns, scale: RewardScale) -> None:
-        self.source, self.columns, self.scale = source, columns, scale
-        by_name = source.columns
+    def __init__(
+        self, source: LogSource, columns: LogColumns, scale: RewardScale, owners: Mapping[str, str] | None
+    ) -> None:
+        self.source, self.columns, self.scale, self.owners = source, columns, scale, owners
+        by_name, value = source.columns, source.columns[columns.value]
+        low, high = float(scale.low), float(scale.high)
         self.agent = "NULL" if columns.agent is None else key_of(by_name[columns.agent], "the agent")
         self.arm = key_of(by_name[columns.arm], "the arm")
         parts = [f"CAST({key_of(by_name[name], 'the segment')} AS VARCHAR)" for name in columns.segment]
         self.segment = f" || {CROSSED!r} || ".join(parts) or "NULL"
-        value = by_name[columns.value]
         reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
         self.reward = reward = f"-({reward})" if columns.is_cost else reward
-        low, high = float(scale.low), float(scale.high)
         self.whole = value.kind in WHOLE and max(abs(low), abs(high)) < NEAR
-        self.count, self.time, self.propensity = "1", None, ""
-        usable = f"{reward} >= {low!r} AND {reward} <= {high!r}"
+        self.count, self.time, self.propensity, self.position = "1", None, "", "NULL"
+        self.checks: list[RowCheck] = []
+        if columns.agent is not None:
+            self._check("no agent", f"({self.agent}) IS NOT NULL", columns.agent)
+        self._check("no arm", f"({self.arm}) IS NOT NULL", columns.arm)
+        if columns.segment:
+            self._check("no segment", f"({self.segment}) IS NOT NULL", columns.segment[0])
+        self._check("no reward", f"{value.sql} IS NOT NULL", columns.value)
+        self._check("a reward that is no number", f"isfinite(CAST({reward} AS DOUBLE))", columns.value)
         if columns.count is not None:
-            self.count = count = number_of(by_name[columns.count], "the number of rounds")
-            usable = (
-                f"{count} >= 0 AND {count} <= 1e15 AND {count} = floor({count}) AND {reward} >= {low!r} * {count} AND "
-                f"{reward} <= {high!r} * {count}"
-            )
+            self.count = number_of(by_name[columns.count], "the number of rounds")
+            self._check("a number of rounds that is none", _whole_number(self.count, 0, "1e15"), columns.count)
+        self._check(f"a reward below {low:g}", f"{reward} >= {low!r} * {self.count}", columns.value)
+        self._check(f"a reward above {high:g}", f"{reward} <= {high!r} * {self.count}", columns.value)
         if columns.time is not None:
             self.time = time_of(by_name[columns.time], source)
-            usable += "" if self.time is None else f" AND ({self.time}) IS NOT NULL"
+            if self.time is not None:
+                self._check("a time that is none", f"({self.time}) IS NOT NULL", columns.time)
         if columns.propensity is not None:
             self.propensity = number_of(by_name[columns.propensity], "the propensity")
-            usable += f" AND {self.propensity} > 0 AND {self.propensity} <= 1"
-        usable += f" AND ({self.segment}) IS NOT NULL" if columns.segment else ""
-        self.position = "NULL"
+            inside = f"{self.propensity} > 0 AND {self.propensity} <= 1"
+            self._check("a propensity that is not above 0 and at most 1", inside, columns.propensity)
         if columns.position is not None:
             if scale.low != 0:
                 raise LogError(
                     f"expected rewards from 0 on where places are named, as attention multiplies them, got a range "
                     f"from {low:g}; leave --position out"
                 )
-            self.position = place = number_of(by_name[columns.position], "the place")
-            usable += f" AND {place} >= 1 AND {place} <= {MOST_PLACES} AND {place} = floor({place})"
-        self.usable = f"({usable})"
+            self.position = number_of(by_name[columns.position], "the place")
+            kind = f"a place that is no whole number from 1 to {MOST_PLACES:,}"
+            self._check(kind, _whole_number(self.position, 1, MOST_PLACES), columns.position)
+        self.usable = f"({' AND '.join(f'({check.valid})' for check in self.checks)})"
+
+    def _check(self, fault: str, valid: str, column: str) -> None:
+        self.checks.append(RowCheck(fault, valid, column))
+
+    def named(self, agent: object, arm: object) -> tuple[str, str] | None:
+        """Return the agent and the arm of a group by name; None for an arm without an owner."""
+        owner = agent if self.owners is None else self.owners.get(str(arm))
+        return None if owner is None else (str(owner), str(arm))
+
+    def valid(self, rows: str, **more: str) -> str:
+        """Return the valid rows in SQL: agent, arm, place, number of rounds, reward, and more terms by name."""
+        terms = {"agent": self.agent, "arm": self.arm, "place": self.position, "n": self.count, "r": self.reward} | more
+        listed = ", ".join(f"{sql} AS {name}" for name, sql in terms.items())
+        return f"(SELECT {listed} FROM {rows} WHERE {self.usable})"
 
     def tick(self, reward: str) -> str:
         """Return a reward in SQL as a whole number: as it is, or in ticks."""
@@ -167,8 +180,15 @@ class LogRows:
         )
 
 
-def arm_sums(log: LogRows) -> list[ArmSums]:
-    """Read the log once: a group for each agent, arm, segment and place that occur together, also missing names."""
+def _whole_number(sql: str, least: int, most: object) -> str:
+    return f"{sql} >= {least} AND {sql} <= {most} AND {sql} = floor({sql})"
+
+
+def arm_sums(log: LogRows) -> tuple[list[ArmSums], list[ArmSums], list[ArmSums]]:
+    """Read the log once: groups by agent and arm, also by segment, and also by place; those without names too.
+
+    Without segments or places there are no such groups.
+    """
     source, aggregated, ticks = log.source, log.columns.aggregated, log.scale.ticks
     features = [source.columns[name].sql for name in log.columns.same]
     tick = log.tick("reward")
@@ -185,20 +205,27 @@ def arm_sums(log: LogRows) -> list[ArmSums]:
     sums += ["min(moment)", "max(moment)"] if log.time else ["NULL", "NULL"]
     for number in range(len(features)):
         sums += [f"min(feature{number})", f"min(feature{number}) IS DISTINCT FROM max(feature{number})"]
+    divided = {"segment": log.columns.segment, "position": log.columns.position}
+    finer = [name for name, columns in divided.items() if columns]
+    keys = ["agent", "arm", *finer]
+    sets = ", ".join(f"({', '.join(keys[: 2 + level])})" for level in range(1 + len(finer)))
+    level = " + ".join(["0", *(f"1 - GROUPING({name})" for name in finer)])
+    names = ", ".join(name if name in keys else f"NULL AS {name}" for name in ("agent", "arm", "segment", "position"))
     rows_of = f"(SELECT {', '.join(inner)} FROM {source.rows})"
-    sql = (
-        f"SELECT agent, arm, segment, position, {', '.join(sums)} FROM {rows_of} GROUP BY agent, arm, segment, position"
-    )
+    groups: dict[str, list[ArmSums]] = {"arm": [], "segment": [], "position": []}
     factor = ticks if log.whole else 1
-    return [
-        ArmSums(
-            agent, arm, int(rows), int(usable_rows), int(rounds or 0), int(total or 0) * factor,
-            int(squares or 0) * factor * factor, float(off or 0.0), first, last, tuple(rest[::2]),
-            tuple(bool(mixed) for mixed in rest[1::2]), segment, position,
-        )
-        for agent, arm, segment, position, rows, usable_rows, rounds, total, squares, off, first, last, *rest
-        in source.query(sql)
-    ]  # fmt: skip
+    for kind, agent, arm, segment, position, *found in source.query(
+        f"SELECT {level}, {names}, {', '.join(sums)} FROM {rows_of} GROUP BY GROUPING SETS ({sets})"
+    ):
+        rows, valid, rounds, total, squares = (int(value or 0) for value in found[:5])
+        off, first, last, *values = found[5:]
+        groups[["arm", *finer][kind]].append(
+            ArmSums(
+                agent, arm, segment, position, rows, valid, rounds, total * factor, squares * factor**2,
+                float(off or 0.0), first, last, tuple(values[::2]), tuple(map(bool, values[1::2])),
+            )
+        )  # fmt: skip
+    return groups["arm"], groups["segment"], groups["position"]
 
 
 def exactness(sums: Sequence[ArmSums], scale: RewardScale, whole: bool) -> str:
@@ -249,7 +276,7 @@ class PropensitySums:
     most: float
 
 
-def propensity_sums(log: LogRows, owners: dict[str, str] | None) -> tuple[PropensitySums, ...]:
+def propensity_sums(log: LogRows) -> tuple[PropensitySums, ...]:
     """Read the log a second time, if it has propensities.
 
     For a target policy that serves arm a with probability q(a), the estimators of a backtest are functions of these
@@ -257,18 +284,14 @@ def propensity_sums(log: LogRows, owners: dict[str, str] | None) -> tuple[Propen
     """
     low, width = float(log.scale.low), float(log.scale.high - log.scale.low)
     log.source.connection.execute("SET preserve_insertion_order = true")
-    sql = (
+    scaled = f"(CAST({log.reward} AS DOUBLE) - {low!r}) / {width!r}"
+    rows = log.valid(log.source.numbered, half="log_row % 2", r=scaled, p=f"CAST({log.propensity} AS DOUBLE)")
+    groups = log.source.query(
         "SELECT agent, arm, half, count(*), sum(r), sum(1 / p), sum(r / p), sum(1 / (p * p)), sum(r / (p * p)), "
-        "sum(r * r / (p * p)), min(p), max(p) FROM (SELECT "
-        f"{log.agent} AS agent, {log.arm} AS arm, log_row % 2 AS half, "
-        f"(CAST({log.reward} AS DOUBLE) - {low!r}) / {width!r} AS r, CAST({log.propensity} AS DOUBLE) AS p "
-        f"FROM {log.source.numbered} WHERE {log.usable}) WHERE arm IS NOT NULL GROUP BY agent, arm, half "
-        "ORDER BY agent, arm, half"
+        f"sum(r * r / (p * p)), min(p), max(p) FROM {rows} GROUP BY agent, arm, half ORDER BY agent, arm, half"
     )
-    halves: list[PropensitySums] = []
-    for agent, arm, half, rows, *sums in log.source.query(sql):
-        name = str(arm)
-        owner: Any = (owners or {}).get(name) if log.columns.agent is None else agent
-        if owner is not None:
-            halves.append(PropensitySums(str(owner), name, int(half), int(rows), *(float(value) for value in sums)))
-    return tuple(halves)
+    return tuple(
+        PropensitySums(*place, int(half), int(number), *map(float, sums))
+        for agent, arm, half, number, *sums in groups
+        if (place := log.named(agent, arm)) is not None
+    )

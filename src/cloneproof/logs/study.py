@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -26,8 +26,8 @@ from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.copying.alike import duplicates
-from cloneproof.analysis.copying.caught import CaughtShare, caught_share
 from cloneproof.analysis.copying.find_copies import find_copies
+from cloneproof.analysis.copying.power import CaughtShare, caught_share
 from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD, FittedPriors
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, Duplicates
 from cloneproof.analysis.evaluate import evaluate
@@ -58,13 +58,12 @@ from cloneproof.logs.originals import (
     fitted_owners,
     log_owners,
     lookalikes,
-    pooled,
     segment_originals,
     studied_owners,
+    studied_segments,
     studied_words,
 )
 from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
-from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends, check_no_positions, full_copies
 from cloneproof.mechanisms import Mechanism
@@ -137,19 +136,19 @@ class LogStudy(WithFindings):
     owners: tuple[LogOwner, ...]
     market: Market
     policy: str
-    worth: tuple[CopyWorth, ...]
-    verdict: PolicyAudit | None
-    comparison: Comparison | None
-    recommendation: Recommendation | None
-    traffic: OwnTraffic | None
-    backtest: Backtest | None
     notes: tuple[str, ...]
     left: tuple[str, ...]
     seconds: float
-    interrupted: bool = False
-    by_segment: Mapping[str, CopyFindings] = field(default_factory=dict)
-    drift: Drift | None = None
-    caught: CaughtShare | None = None
+    interrupted: bool
+    by_segment: Mapping[str, CopyFindings]
+    drift: Drift | None
+    caught: CaughtShare | None
+    worth: Sequence[CopyWorth] = ()
+    verdict: PolicyAudit | None = None
+    comparison: Comparison | None = None
+    recommendation: Recommendation | None = None
+    traffic: OwnTraffic | None = None
+    backtest: Backtest | None = None
 
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
@@ -244,13 +243,7 @@ def study_log(
         tell(1, 5, "fitting priors")
         rated = fitted_owners(everybody, owners)
         groups = {name: segment_originals(rated, own) for name, own in segments.items()}
-        fits = {
-            name: fit_rates(
-                {owner: [pooled(group) for group in originals] for owner, originals in own.items()},
-                HASTY if clock.spent else STEPS,
-            )
-            for name, own in groups.items()
-        }
+        fits = {name: fit_rates(own, HASTY if clock.spent else STEPS) for name, own in groups.items()}
         levels_of = {name: common_levels(fitted, atoms) for name, fitted in fits.items()}
         if merged := max(merged for _, _, merged in levels_of.values()):
             notes.append(
@@ -276,7 +269,7 @@ def study_log(
         if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
             notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
         few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
-        answers = _Answers()
+        answers: dict[str, Any] = {}  # by the names of LogStudy's fields
         try:
             whole = Market(few, rounds, share, **terms, positions=positions)
             _answer(
@@ -286,16 +279,15 @@ def study_log(
         except KeyboardInterrupt:
             interrupted = True
             notes.append("interrupted: this is what was found by then")
-        verdict = answers.verdict
+        verdict: PolicyAudit | None = answers.get("verdict")
         if verdict is not None and verdict.audit is not None and verdict.worst.horizon < rounds:
             notes.append(
                 f"the policy is audited over {verdict.worst.horizon:,} rounds; the log has {rounds:,} (--horizon)"
             )
         tell(5, 5, "done")
         return LogStudy(
-            log, findings, alike, owners, market, name, tuple(answers.worth), verdict, answers.comparison,
-            answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
-            interrupted, in_segments, drift, caught,
+            log, findings, alike, owners, market, name, tuple(notes), tuple(left), clock.elapsed, interrupted,
+            in_segments, drift, caught, **answers,
         )  # fmt: skip
 
 
@@ -386,21 +378,9 @@ def _takes(policy: StudiedPolicy, market: Market, notes: list[str]) -> bool:
     return True
 
 
-@dataclass
-class _Answers:
-    """Answers found so far."""
-
-    recommendation: Recommendation | None = None
-    worth: Sequence[CopyWorth] = ()
-    verdict: PolicyAudit | None = None
-    comparison: Comparison | None = None
-    traffic: OwnTraffic | None = None
-    backtest: Backtest | None = None
-
-
 def _answer(
     asked: _Asked,
-    answers: _Answers,
+    answers: dict[str, Any],
     log: Log,
     whole: Market,
     longest: int,
@@ -408,30 +388,29 @@ def _answer(
     lifetime: float | None,
 ) -> None:
     """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
-    mechanism = None if asked.policy is None else asked.mechanism
+    mechanism, worth = None if asked.policy is None else asked.mechanism, list[CopyWorth]()
     if mechanism is not None and any(owner.copied for owner in asked.owners):
         asked.tell(2, 5, "what the copies earned")
-        answers.worth = _worths(asked, longest, fits)
+        answers["worth"] = worth = _worths(asked, longest, fits)
     asked.tell(3, 5, "what to run")
-    answers.recommendation = _advised(asked, whole, lifetime)
-    if answers.recommendation is not None and answers.recommendation.interrupted:
+    answers["recommendation"] = advised = _advised(asked, whole, lifetime)
+    if advised is not None and advised.interrupted:
         raise KeyboardInterrupt
     asked.tell(4, 5, "comparing mechanisms" if mechanism is None else "auditing the policy")
-    if mechanism is None:
-        if asked.thorough or not is_counted():  # else the advice says what the others lose and pay
-            answers.comparison = _compared(asked)
-    else:
-        answers.verdict = by_copies_of_log(answers.worth, asked.owners, asked.market, asked.tolerance)
-        if answers.verdict is None or asked.thorough:
-            answers.verdict = _audited(asked, longest) or answers.verdict
-    answers.traffic = _own_traffic(asked, answers.recommendation)
+    if mechanism is not None:
+        answers["verdict"] = verdict = by_copies_of_log(worth, asked.owners, asked.market, asked.tolerance)
+        if verdict is None or asked.thorough:
+            answers["verdict"] = _audited(asked, longest) or verdict
+    elif asked.thorough or not is_counted():  # else the advice says what the others lose and pay
+        answers["comparison"] = _compared(asked)
+    answers["traffic"] = _own_traffic(asked, advised)
     if (log.segments or log.attention) and log.propensities:
         what = "segment" if log.segments else "position"
         asked.notes.append(f"there is no backtest by {what}: leave --{what} out for one of the whole log")
     elif log.propensities:
-        answers.backtest = backtest(log, asked.owners, mechanism, answers.recommendation, asked.clock, asked.seed)
-        if answers.backtest is not None and answers.backtest.left:
-            asked.leave(f"what {' and '.join(answers.backtest.left)} would have earned on the log itself")
+        answers["backtest"] = found = backtest(log, asked.owners, mechanism, advised, asked.clock, asked.seed)
+        if found is not None and found.left:
+            asked.leave(f"what {' and '.join(found.left)} would have earned on the log itself")
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,6 @@ def time_sums(
     log: LogRows,
     sums: Sequence[ArmSums],
     places: Sequence[tuple[str, str]],
-    owners: Mapping[str, str] | None,
     attention: Mapping[int, float],
 ) -> tuple[CellSums | None, CellSums | None]:
     """Read the log again: sums by week and by part of the week of the arms that stand at `places`; None without times.
@@ -90,23 +89,18 @@ def time_sums(
     day = f"(CAST(floor({clock.moment} / {DAY!r}) AS BIGINT) + 3) % 7"  # from Monday
     block = f"CAST(floor(({clock.moment} % {DAY!r}) / {3600.0 * BLOCK!r}) AS INTEGER)"
     part = f"CASE WHEN {day} > 4 THEN {24 // BLOCK} ELSE 0 END + {block}" if clock.dated else "0"
-    rows = (
-        f"SELECT {log.agent} AS agent, {log.arm} AS arm, {week} AS week, {part} AS part, "
-        f"CAST({counted} AS BIGINT) AS n, {log.tick(log.reward)} AS r, CAST({log.count} AS BIGINT) AS plain "
-        f"FROM {log.source.rows} WHERE {log.usable}"
-    )
+    counts = {"n": f"CAST({counted} AS BIGINT)", "plain": f"CAST({log.count} AS BIGINT)"}
     cells = log.source.query(
-        f"SELECT agent, arm, week, part, sum(n), sum(r), sum(plain) FROM ({rows}) "
-        "WHERE arm IS NOT NULL AND n IS NOT NULL GROUP BY GROUPING SETS ((agent, arm, week), (agent, arm, part))"
+        "SELECT agent, arm, week, part, sum(n), sum(r), sum(plain) FROM "
+        f"{log.valid(log.source.rows, week=week, part=part, r=log.tick(log.reward), **counts)} "
+        "WHERE n IS NOT NULL GROUP BY GROUPING SETS ((agent, arm, week), (agent, arm, part))"
     )
     parts = tuple(f"{days} {hour}-{hour + BLOCK} h" for days in ("weekday", "weekend") for hour in range(0, 24, BLOCK))
-    row_of = {place: row for row, place in enumerate(places)}
+    row_of: dict[tuple[str, str] | None, int] = {place: row for row, place in enumerate(places)}
     weeks, hours = (np.zeros((2, len(places), size)) for size in (clock.spans, len(parts)))
     low, width, factor = float(log.scale.low), float(log.scale.high - log.scale.low), 1 if log.whole else ticks
     for agent, arm, week_number, part_number, views, rewards, plain in cells:
-        owner = str(agent) if owners is None else owners.get(str(arm))
-        row = row_of.get((str(owner), str(arm)))
-        if row is not None:
+        if (row := row_of.get(log.named(agent, arm))) is not None:
             table, column = (hours, part_number) if week_number is None else (weeks, week_number)
             total = (float(rewards) / factor - low * float(plain)) / width
             table[:, row, column] += max(float(views) / parts_of, total), total

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
-from cloneproof.analysis.audit.gained import CopyLimit, InformedGain, NearCopyGain
-from cloneproof.analysis.audit.result import Audit, AuditScope, Witness
+from cloneproof.analysis.audit.result import Audit, AuditScope, CopyLimit, InformedGain, NearCopyGain
+from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cloneproof._sections import Figure
-from cloneproof.analysis.audit.result import Audit, Witness
+from cloneproof.analysis.audit.result import Audit
+from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.style import INK, Look, give_room, look, spread, thousands
 from cloneproof.report.words import copies_words, number, percent

@@ -19,9 +19,8 @@ from cloneproof.logs.backtest import Backtest
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.drift import LEVEL, Drift
 from cloneproof.logs.log import Log, LoggedArm
-from cloneproof.logs.originals import Lookalikes
+from cloneproof.logs.originals import Lookalikes, studied_segments
 from cloneproof.logs.policy_audit import PolicyAudit
-from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.logs.study import LogStudy
 from cloneproof.report.log import LONGEST_NAME, log_words
 from cloneproof.report.words import (

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
-from cloneproof.logs.same import ItemLink, SameItems
+from cloneproof.analysis.copying.matching import TitleLink
+from cloneproof.logs.same import SameItems
 from cloneproof.report.words import shorten
 
 MOST_GROUPS: Final = 50  # shown
@@ -80,7 +81,7 @@ def _near(found: SameItems) -> Iterator[SectionPart]:
         yield Paragraph(f"{len(found.near) - MOST_NEAR:,} further pairs; --json has them.", role="note")
 
 
-def _row(link: ItemLink, found: SameItems) -> tuple[str, ...]:
+def _row(link: TitleLink, found: SameItems) -> tuple[str, ...]:
     pair = found.items[link.one], found.items[link.other]
     texts = (shorten(next(iter(item.texts.values()), ""), LONGEST) for item in pair)
     return f"{link.score:.2f}", " and ".join(f"{item.row:,}" for item in pair), *texts, link.reason

@@ -21,7 +21,7 @@ RowVerdict = Literal[
 ]
 TableCell = str | int | float | Estimate
 
-ROWS_PACKAGE = f"{__package__}.rows"  # not quoted whole: a row does not depend on the others (`_sources`)
+ROWS_PACKAGE = "cloneproof.reproduce.rows"
 
 
 class CheckedNumber(NamedTuple):

@@ -7,8 +7,7 @@
     DIR/rows/              finished rows, from which a second call goes on
 
 The page and the results are made from the stored rows alone, so that a run that was killed and continued yields the
-bytes of one that was not. A stored row counts only for the same setting and the same code: its key holds the scale, the
-seed, the versions of what computes, and a digest of every source that the row imports, also indirectly.
+bytes of one that was not. A stored row counts only for the same scale, seed and version of the code.
 """
 
 from __future__ import annotations
@@ -16,23 +15,20 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
 
 from cloneproof._checks import one_of
 from cloneproof._files import write_whole
 from cloneproof._processes import process_pool
-from cloneproof._sources import source_digest, sources
+from cloneproof._sources import code_version
 from cloneproof._version import package_versions
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.sampler import InlineExecutor
 from cloneproof.errors import CloneproofError
 from cloneproof.report import words
 from cloneproof.report.page import PACKAGES, render
-from cloneproof.reproduce import findings as form
 from cloneproof.reproduce.findings import (
     CheckRole,
     Findings,
@@ -161,7 +157,6 @@ def cell_words(value: TableCell) -> str:
 
 
 RowCallback = Callable[[int, int, str], None]  # finished rows, all rows, the rows under way
-Running = dict[Future[tuple[Findings, float]], str]
 
 
 def reproduce(
@@ -182,8 +177,12 @@ def reproduce(
         one_of(name, rows(), "a row")
     folder, setting = _folder(out), Setting(scale, seed)
     left = [n for n in rows() if (not only or n in only) and load(folder / "rows", n, setting) is None]
-    with process_pool(processes) if processes > 1 else InlineExecutor() as pool:
-        _run(left, setting, folder / "rows", pool, report, finish)
+    stored = _run(tuple(left), setting, folder / "rows", processes)
+    while left:
+        report(len(rows()) - len(left), len(rows()), ", ".join(left[:processes]))
+        name, outcome = next(stored)
+        left.remove(name)
+        finish(f"{name}: {outcome}")
     finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
     sections = {name: (rows()[name], Findings.from_dict(data["findings"])) for name, data in finished.items()}
     results = {
@@ -212,33 +211,24 @@ def _folder(out: str | Path) -> Path:
     return folder
 
 
-def _run(
-    left: list[str], setting: Setting, folder: Path, pool: Executor, report: RowCallback, finish: Callable[[str], None]
-) -> None:
-    running: Running = {}
-    total = len(rows())
-
-    def store_finished(seconds: float) -> None:
-        finished, _ = wait(running, timeout=seconds, return_when=FIRST_COMPLETED)
-        for future in finished:
-            name, (findings, took) = running.pop(future), future.result()
-            store(folder, name, setting, findings, took)
-            finish(f"{name}: {findings.verdict}, {took:.0f} s")
-
-    for number, name in enumerate(left):
-        report(total - len(left) + number - len(running), total, name)
-        running[pool.submit(run_timed, name, setting)] = name
-        store_finished(0.0)
-    while running:
-        report(total - len(running), total, ", ".join(name for future, name in running.items() if future.running()))
-        store_finished(1.0)
+def _run(names: Sequence[str], setting: Setting, folder: Path, processes: int) -> Iterator[tuple[str, str]]:
+    """Run rows in their order, in so many processes; yield the name and the outcome of each when it is stored."""
+    if processes == 1:
+        yield from (run_row(name, setting, folder) for name in names)
+        return
+    with process_pool(processes) as pool:
+        running = [pool.submit(run_row, name, setting, folder) for name in names]
+        yield from (future.result() for future in as_completed(running))
 
 
-def run_timed(name: str, setting: Setting) -> tuple[Findings, float]:
-    """Run a row; return its findings and the seconds that they took."""
+def run_row(name: str, setting: Setting, folder: Path) -> tuple[str, str]:
+    """Run a row and store it, whole or not at all; return its name, and its verdict and seconds in words."""
     start = time.perf_counter()
     findings = rows()[name].run(setting)
-    return findings, time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    data = {"key": key(name, setting), "seconds": seconds, "findings": findings.to_dict()}
+    write_whole(folder / f"{name}.json", json.dumps(data, allow_nan=False) + "\n")
+    return name, f"{findings.verdict}, {seconds:.0f} s"
 
 
 def load(folder: Path, name: str, setting: Setting) -> dict[str, Any] | None:
@@ -250,27 +240,9 @@ def load(folder: Path, name: str, setting: Setting) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and data.get("key") == key(name, setting) else None
 
 
-def store(folder: Path, name: str, setting: Setting, findings: Findings, seconds: float) -> None:
-    """Write the finished row, whole or not at all."""
-    data = {"key": key(name, setting), "seconds": seconds, "findings": findings.to_dict()}
-    write_whole(folder / f"{name}.json", json.dumps(data, allow_nan=False) + "\n")
-
-
 def key(name: str, setting: Setting) -> dict[str, Any]:
     """Return what a stored row must agree with."""
-    digest = _row_digest(f"{form.ROWS_PACKAGE}.{name.replace('-', '_')}")
-    return {
-        "row": name,
-        "scale": setting.scale,
-        "seed": setting.seed,
-        "versions": package_versions(*PACKAGES),
-        "sources": digest,
-    }
-
-
-@cache
-def _row_digest(module: str) -> str:
-    return source_digest(sources(module).values())
+    return {"row": name, "scale": setting.scale, "seed": setting.seed, "code": code_version()}
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:

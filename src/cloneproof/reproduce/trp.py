@@ -33,12 +33,12 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations_with_replacement, permutations, product
+from itertools import permutations, product
 
 import numpy as np
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.properties.permutations import Instance, rp_regret, sorted_copies
+from cloneproof.analysis.properties.permutations import Instance, rp_margins, rp_regret, sorted_copies, unequal_means
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -150,25 +150,14 @@ def trial(mechanism: Mechanism, market: Market) -> Trial:
     """Return all margins and all gains of a market with one agent."""
     (agent,) = market.agents
     support = [value for value, _ in agent.priors[0].atoms or ()]
-    vectors = list(sorted_copies(agent.count, MAX_COPIES))
-    family, horizon = market.family, market.horizon
-    margins: dict[tuple[MeanTuple, tuple[int, ...]], Estimate] = {}
-    for means in unequal_means(support, agent.count):
-        honest = rp_regret(mechanism, Instance(means, (1,) * agent.count), horizon, family)
-        for copies in vectors:
-            margins[means, copies] = rp_regret(mechanism, Instance(means, copies), horizon, family) - honest
+    found = rp_margins(mechanism, support, agent.count, MAX_COPIES, [market.horizon], market.family)
+    margins = {(own.instance.means, own.instance.copies): own.margin for own in found}
     fair = evaluate(market, mechanism).payoff[AGENT]
-    gains = {copies: evaluate(market, mechanism, {AGENT: copies}).payoff[AGENT] - fair for copies in vectors}
+    gains = {
+        copies: evaluate(market, mechanism, {AGENT: copies}).payoff[AGENT] - fair
+        for copies in sorted_copies(agent.count, MAX_COPIES)
+    }
     return Trial(mechanism, market, margins, gains)
-
-
-def unequal_means(support: Sequence[float], originals: int) -> list[tuple[float, ...]]:
-    """Return the multisets of realised means in which originals differ; elsewhere there is no regret to lower.
-
-    >>> unequal_means((0.25, 0.75), 3)
-    [(0.25, 0.25, 0.75), (0.25, 0.75, 0.75)]
-    """
-    return [means for means in combinations_with_replacement(sorted(support), originals) if len(set(means)) > 1]
 
 
 def average_gap(means: Sequence[float]) -> float:
@@ -272,17 +261,15 @@ def ex_ante_payoff(
 ) -> Fraction:
     """Return the agent's expected reward over a prior of i.i.d. means, share 1."""
     total = Fraction(0)
-    for draw in product(prior.items(), repeat=len(copies)):
-        weight = Fraction(1)
-        for _, chance in draw:
-            weight *= chance
-        total += weight * rule(registered_means([mean for mean, _ in draw], copies), horizon)
+    for means in product(prior, repeat=len(copies)):
+        chance = math.prod((prior[mean] for mean in means), start=Fraction(1))
+        total += chance * rule(registered_means(means, copies), horizon)
     return total
 
 
-def registered_means(means: Sequence[Fraction], copies: Sequence[int]) -> tuple[Fraction, ...]:
+def registered_means(means: Sequence[Fraction], copies: Sequence[int]) -> list[Fraction]:
     """Return the arms' means in order of registration."""
-    return tuple(mean for mean, count in zip(means, copies, strict=True) for _ in range(count))
+    return [mean for mean, count in zip(means, copies, strict=True) for _ in range(count)]
 
 
 RULES: dict[str, RulePayoff] = {"A, sure rewards": rule_a, "B, any rewards": rule_b}

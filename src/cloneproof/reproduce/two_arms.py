@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from cloneproof.analysis.evaluate import evaluate_horizons
+from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.reference import simulate
 from cloneproof.market import Agent, Discrete, Market, Point
@@ -49,24 +49,32 @@ def one_agent(means: Sequence[float], horizon: int) -> Market:
     return Market([Agent(ANA, prior=[Point(mean) for mean in means])], horizon=horizon, rewards="deterministic")
 
 
-def prior_of(good: float) -> Discrete:
-    """Return a prior whose mean is `good` or nothing, with equal odds."""
-    return Discrete([0.0, good], [0.5, 0.5])
+class CopyGains:
+    """Gain of copying one of Ana's two arms once, at every horizon, by the state tree; against n - 1 others of mean mu.
 
+    gains      over the prior, in which an arm is worth `good` or nothing
+    horizon    the one with the largest gain, of equals the shortest
+    """
 
-def exact_regrets(mechanism: Mechanism, instance: str, horizons: Sequence[int]) -> dict[int, Estimate]:
-    """Return the expected regret in one of the instances at every horizon, by the state tree."""
-    market = one_agent((1.0, 0.0), max(horizons))
-    evaluations = evaluate_horizons(market, mechanism, horizons, {ANA: INSTANCES[instance]}, engine="tree")
-    return {horizon: evaluation.regret for horizon, evaluation in evaluations.items()}
+    def __init__(
+        self, mechanism: Mechanism, horizons: Sequence[int], good: float = 1.0, n: int = 1, mu: float = 0.0
+    ) -> None:
+        others = [Agent(f"bo {k}", 1, Point(mu)) for k in range(1, n)]
+        prior = Discrete([0.0, good], [0.5, 0.5])
+        market = Market([Agent(ANA, 2, prior), *others], horizon=max(horizons), rewards="deterministic")
+        honest = evaluate_horizons(market, mechanism, horizons, engine="tree")
+        copied = evaluate_horizons(market, mechanism, horizons, {ANA: (2, 1)}, engine="tree")
+        self.mu = mu
+        self.gains = {t: copied[t].payoff[ANA] - honest[t].payoff[ANA] for t in horizons}
+        self.horizon = max(horizons, key=lambda t: (round(self.gains[t].value, 9), -t))
+        self.gain, self.honest = self.gains[self.horizon], honest[self.horizon].payoff[ANA]
 
-
-def exact_gains(mechanism: Mechanism, horizons: Sequence[int], good: float = 1.0) -> dict[int, Estimate]:
-    """Return the ex-ante gain of copying one arm once, over the prior, at every horizon, by the state tree."""
-    market = Market([Agent(ANA, 2, prior_of(good))], horizon=max(horizons), rewards="deterministic")
-    honest = evaluate_horizons(market, mechanism, horizons, engine="tree")
-    copied = evaluate_horizons(market, mechanism, horizons, {ANA: (2, 1)}, engine="tree")
-    return {horizon: copied[horizon].payoff[ANA] - honest[horizon].payoff[ANA] for horizon in honest}
+    @property
+    def relative(self) -> Estimate:
+        """Largest gain as a part of the honest payoff; its error to first order, doubled."""
+        value = self.gain.value / self.honest.value
+        error = 2 * (self.gain.error + abs(value) * self.honest.error) / self.honest.value
+        return Estimate(value, error, self.gain.kind, self.gain.method)
 
 
 def paying_horizons(mechanism: Mechanism, rounds: int, seed: int) -> dict[int, float]:
@@ -86,11 +94,14 @@ class Way:
     """UCB1 with one constant and one clock on the paper's instance."""
 
     def __init__(self, setting: Setting, constant: float, clock: Clock, near: int, far: int) -> None:
-        mechanism = setting.mechanism("ucb1", constant=constant, clock=clock)
-        self.exact = exact_gains(mechanism, range(1, near + 1))
-        self.regret = {name: exact_regrets(mechanism, name, range(1, min(near, 60) + 1)) for name in INSTANCES}
-        self.paying = paying_horizons(mechanism, far, setting.seed)
-        self.best = max(self.regret["A"], key=lambda t: (self.exact[t].value, -t))
+        self.mechanism = setting.mechanism("ucb1", constant=constant, clock=clock)
+        self.exact = CopyGains(self.mechanism, range(1, near + 1))
+        self.paying = paying_horizons(self.mechanism, far, setting.seed)
+
+    def best_regret(self, instance: str) -> Estimate:
+        """Return the expected regret in one of the instances at the best horizon, by the state tree."""
+        market = one_agent((1.0, 0.0), self.exact.horizon)
+        return evaluate(market, self.mechanism, {ANA: INSTANCES[instance]}, engine="tree").regret
 
 
 class BonusCase:
@@ -101,7 +112,7 @@ class BonusCase:
         self.paying = paying_horizons(mechanism, far, setting.seed)
         at = 4.0 if clock == "current" else 3.0
         self.good = min(1.0, bonus(at, 1.0) - bonus(at, 2.0)) / 2
-        self.elsewhere = exact_gains(mechanism, [4], self.good)[4]
+        self.elsewhere = CopyGains(mechanism, [4], self.good).gain
 
     @property
     def in_units(self) -> Estimate:
@@ -117,30 +128,8 @@ def papers_horizon(constant: float) -> int:
     return 1 + s + 2
 
 
-class Against:
-    """Gain of one copy against n - 1 opponents of mean mu, at every horizon."""
-
-    def __init__(self, mechanism: Mechanism, n: int, mu: float, longest: int) -> None:
-        others = [Agent(f"bo {k}", 1, Point(mu)) for k in range(1, n)]
-        market = Market([Agent(ANA, 2, prior_of(1.0)), *others], horizon=longest, rewards="deterministic")
-        times = range(1, longest + 1)
-        honest = evaluate_horizons(market, mechanism, times, engine="tree")
-        copied = evaluate_horizons(market, mechanism, times, {ANA: (2, 1)}, engine="tree")
-        self.mu = mu
-        self.gains = {t: copied[t].payoff[ANA] - honest[t].payoff[ANA] for t in times}
-        self.horizon = max(times, key=lambda t: (round(self.gains[t].value, 9), -t))
-        self.gain, self.honest = self.gains[self.horizon], honest[self.horizon].payoff[ANA]
-
-    @property
-    def relative(self) -> Estimate:
-        """Gain as a part of the honest payoff; its error to first order, doubled."""
-        value = self.gain.value / self.honest.value
-        error = 2 * (self.gain.error + abs(value) * self.honest.error) / self.honest.value
-        return Estimate(value, error, self.gain.kind, self.gain.method)
-
-
-def best(cases: dict[float, Against]) -> Against:
-    """Return the opponent against which the copy gains most; of equals, the weakest."""
+def best(cases: dict[float, CopyGains]) -> CopyGains:
+    """Return the opponents against whom the copy gains most; of equals, the weakest."""
     return max(cases.values(), key=lambda case: (round(case.gain.value, 9), -case.mu))
 
 
@@ -182,5 +171,5 @@ def find_paying_round(mechanism: Mechanism, seed: int, k: int) -> PayingRound | 
         proof_runs = ProofRuns(mechanism, mu, k, seed)
         if proof_runs.same_time and proof_runs.wasted == (2, 1, 2) and proof_runs.next_too == (False, True, False):
             horizon = proof_runs.times[0] + 1
-            return PayingRound(k, mu, horizon, Against(mechanism, 2, mu, horizon).gains[horizon])
+            return PayingRound(k, mu, horizon, CopyGains(mechanism, [horizon], n=2, mu=mu).gain)
     return None

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args
@@ -119,12 +119,11 @@ class GridPoint:
 
 
 class Builder:
-    """Makes points; remembers markets, mechanisms, copies and options by what they are made from."""
+    """Makes points; what many points share is made once."""
 
     def __init__(self, folder: Path, rules: Collection[str]) -> None:
         self.folder, self.rules = folder, rules
-        self._made: dict[tuple[Hashable, ...], Any] = {}
-        self._kept: dict[int, Any] = {}  # a value that is remembered by its id must live on
+        self._made: dict[tuple[object, ...], tuple[Any, Any]] = {}
 
     def point(self, number: int, settings: Mapping[str, Any]) -> GridPoint:
         """Return the point of these settings, or a clear error."""
@@ -136,44 +135,29 @@ class Builder:
                     f"expected no {key!r} for the question {question!r}, got {brief(value)}; leave it out, or ask in a "
                     "block of its own"
                 )
-        given, named, horizon = settings["market"], settings["mechanism"], settings["horizon"]
-        label, base = self._once(("base", self._mark(given)), lambda: self._market(given))
-        market_key = (self._mark(given), self._mark(horizon))
-        market = self._once(("market", *market_key), lambda: base if horizon is None else base.with_horizon(horizon))
-        mechanism_key = ("mechanism", self._mark(named), *market_key)
-        mechanism = self._once(mechanism_key, lambda: self._mechanism(named, market))
-        copies_key = ("copies", self._mark(settings["copies"]), self._mark(given))
-        copies = self._once(copies_key, lambda: full_copies(market.agents, settings["copies"]))
-        texts = (
-            self._once(("market text", *market_key), lambda: market_to_toml(market)),
-            self._once((*mechanism_key, "text"), lambda: mechanism_text(mechanism)),
-        )
+        label, base = self._once(self._market, settings["market"])
+        market = self._once(_at_horizon, base, settings["horizon"])
+        mechanism = self._once(self._mechanism, settings["mechanism"], market)
+        copies = self._once(full_copies, base.agents, settings["copies"])
+        texts = self._once(market_to_toml, market), self._once(mechanism_text, mechanism)
         options = {key: _counted(key, settings[key]) for key in ("seed", "runs", *OWN[question]) if key != "copies"}
         checked_seed(options["seed"])
-        checks = (question, *(self._mark(value) for key, value in options.items() if key != "seed"), *mechanism_key)
-        self._once(("options", *checks), lambda: _check(question, market, mechanism, options))
-        strata = 1
-        if question == "gain":  # as `cp.gain` samples
-            strata = self._once(("strata", *market_key), lambda: len(strata_of(market).weights))
+        _check(question, market, mechanism, options)
+        strata = len(self._once(strata_of, market).weights) if question == "gain" else 1  # as `cp.gain` samples
         return GridPoint(number, question, label, market, mechanism, texts, copies, options, strata)
 
-    def _once(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+    def _once(self, make: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
+        """Return what `make` returns for these very objects, which are kept, as ids are of objects that live."""
+        key = (make.__name__, *map(id, arguments))
         if key not in self._made:
-            self._made[key] = make()
-        value: T = self._made[key]
-        return value
-
-    def _mark(self, value: Any) -> Hashable:  # noqa: ANN401
-        """Return a key for a value: its type and itself, or its identity if it cannot be hashed."""
-        if isinstance(value, str | int | float | None):
-            return type(value), value
-        self._kept[id(value)] = value
-        return "at", id(value)
+            self._made[key] = arguments, make(*arguments)
+        made: T = self._made[key][1]
+        return made
 
     def _market(self, given: Any) -> tuple[str, Market]:  # noqa: ANN401
         if isinstance(given, str | Path):
             return str(given), load_market(self.folder / given)
-        label = f"market {1 + sum(key[0] == 'base' for key in self._made)}"
+        label = f"market {1 + sum(name == '_market' for name, *_ in self._made)}"
         if isinstance(given, Market):
             return label, given
         if isinstance(given, Mapping):
@@ -205,6 +189,10 @@ class Builder:
                 f"add --rule {name}, or rules=[{name!r}] in Python"
             )
         return own_mechanism(name, **options)
+
+
+def _at_horizon(market: Market, horizon: int | None) -> Market:
+    return market if horizon is None else market.with_horizon(horizon)
 
 
 def _check(question: str, market: Market, mechanism: Mechanism, options: Mapping[str, Any]) -> None:

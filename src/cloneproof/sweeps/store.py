@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from cloneproof._files import checked_path
 from cloneproof._sections import Paragraph, Result, Section, Table
@@ -44,17 +44,10 @@ class DamagedChunk(SweepError):  # noqa: N818 (a finding, not a failure: it is c
 
 
 class Store:
-    """Chunks in the file of a folder; a context manager, as the file is open."""
+    """Chunks in the file of a folder."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
-        self.folder, self._sql = folder, connection
-        self.version = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._sql.close()
+    def __init__(self, folder: Path, connection: sqlite3.Connection, version: str) -> None:
+        self.folder, self._sql, self.version = folder, connection, version
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with _told(self.folder):
@@ -90,8 +83,9 @@ class Store:
         return [(grid, [Need(w, tuple(sampled), runs) for w, sampled, runs in json.loads(text)]) for grid, text in rows]
 
 
-def open_store(folder: str | Path, version: str) -> Store:
-    """Return the store in the folder, made where there is none; refused where another version wrote it."""
+@contextmanager
+def open_store(folder: str | Path, version: str) -> Iterator[Store]:
+    """Yield the store in the folder, made where there is none; refused where another version wrote it."""
     path = checked_path(folder)
     if not (path / FILE).exists() and path.is_dir() and any(_is_foreign(file) for file in path.iterdir()):
         raise SweepError(f"expected a store or an empty folder, got {folder} with other files in it; choose a new one")
@@ -101,21 +95,18 @@ def open_store(folder: str | Path, version: str) -> Store:
         raise SweepError(f"expected a folder for the store, got {folder}: {problem}; choose another") from None
     with _told(path):
         connection = sqlite3.connect(path / FILE, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        store = Store(path, connection)
-        try:
-            _write_ahead(store._sql)
-            store._sql.executescript(SCHEMA)
-            store._sql.execute("INSERT OR IGNORE INTO writer VALUES (1, ?)", (version,))
-            ((store.version,),) = store._sql.execute("SELECT version FROM writer")
-            if store.version != version:
-                raise SweepError(
-                    f"expected a store of this version ({version}), got {folder}, written by another ({store.version});"
-                    " its results may differ, so give a new folder, or install the version that wrote it"
-                )
-        except BaseException:
-            store._sql.close()
-            raise
-    return store
+    with closing(connection):
+        with _told(path):
+            _write_ahead(connection)
+            connection.executescript(SCHEMA)
+            connection.execute("INSERT OR IGNORE INTO writer VALUES (1, ?)", (version,))
+            ((writer,),) = connection.execute("SELECT version FROM writer")
+        if writer != version:
+            raise SweepError(
+                f"expected a store of this version ({version}), got {folder}, written by another ({writer}); its "
+                "results may differ, so give a new folder, or install the version that wrote it"
+            )
+        yield Store(path, connection, version)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
@@ -178,11 +169,8 @@ class Need(NamedTuple):
         return bool(self.sampled) and (not self.whole or bool(refused))
 
 
-Missing = dict[str, list[tuple[int, int]]]  # key to ranges (first, stop) of runs; none stands for the whole part
-
-
 class Index:
-    """Contents of a store: for each key the ranges of runs, or that it is there whole, and whether it was refused."""
+    """Contents of a store: the chunks of each key, and of those computed whole whether they were refused."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -194,20 +182,17 @@ class Index:
         if chunk.runs == 0:
             self.refused[chunk.key] = set(json.loads(contents)) == {"refusals"}
 
-    def gaps(self, key: str, runs: int) -> list[tuple[int, int]]:
-        return gaps(((chunk.first, chunk.stop) for chunk in self.chunks.get(key, ())), runs)
-
-    def missing(self, needs: Iterable[Need]) -> Missing:
-        """Return each key of which something is missing, and what."""
+    def missing(self, needs: Iterable[Need]) -> list[Chunk]:
+        """Return what is missing: parts as a whole, and ranges of runs."""
         runs: dict[str, int] = {}
-        missing: Missing = {}
+        missing: dict[Chunk, None] = {}
         for need in needs:
             if need.whole and need.whole not in self.refused:
-                missing[need.whole] = []
+                missing[Chunk(need.whole, 0, 0)] = None
             if need.by_sampling(self.refused.get(need.whole)):
                 for key in need.sampled:
                     runs[key] = max(need.runs, runs.get(key, 0))
-        return missing | {key: left for key, count in runs.items() if (left := self.gaps(key, count))}
+        return [*missing, *(gap for key, count in runs.items() for gap in gaps(key, self.chunks.get(key, ()), count))]
 
 
 def read_index(store: Store, keys: Container[str] | None = None) -> tuple[Index, list[Chunk]]:
@@ -222,20 +207,20 @@ def read_index(store: Store, keys: Container[str] | None = None) -> tuple[Index,
     return index, damaged
 
 
-def gaps(ranges: Iterable[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
-    """Return what the ranges leave out of 0 .. runs - 1.
+def gaps(key: str, chunks: Iterable[Chunk], runs: int) -> list[Chunk]:
+    """Return what the chunks of a key leave out of its first runs.
 
-    >>> gaps([(4, 8), (0, 2), (6, 9)], 12)
-    [(2, 4), (9, 12)]
+    >>> [gap.name for gap in gaps("ab", [Chunk("ab", 4, 4), Chunk("ab", 0, 2), Chunk("ab", 6, 3)], 12)]
+    ['ab-2-2', 'ab-9-3']
     """
     missing, done = [], 0
-    for first, stop in sorted(ranges):
-        if first > done:
-            missing.append((done, min(first, runs)))
-        done = max(done, stop)
+    for chunk in sorted(chunks):
+        if chunk.first > done:
+            missing.append(Chunk(key, done, min(chunk.first, runs) - done))
+        done = max(done, chunk.stop)
         if done >= runs:
             return missing
-    return [*missing, (done, runs)]
+    return [*missing, Chunk(key, done, runs - done)]
 
 
 @dataclass(frozen=True)
@@ -285,8 +270,8 @@ def store_status(folder: str | Path) -> StoreStatus:
         raise SweepError(f"expected the folder of a store, got {folder}, which has none; check the path")
     address = f"{(path / FILE).resolve().as_uri()}?mode=ro"
     with _told(path), closing(sqlite3.connect(address, timeout=PATIENCE, uri=True)) as connection:
-        store = Store(path, connection)
         ((version,),) = connection.execute("SELECT version FROM writer")
+        store = Store(path, connection, version)
         index, damaged = read_index(store)
         sweeps = tuple(_sweep_status(grid, needs, index) for grid, needs in store.sweeps())
     every = [chunk for chunks in index.chunks.values() for chunk in chunks]
@@ -297,7 +282,6 @@ def store_status(folder: str | Path) -> StoreStatus:
 
 def _sweep_status(grid: str, needs: list[Need], index: Index) -> SweepStatus:
     missing = index.missing(needs)
-    runs = sum(stop - first for ranges in missing.values() for first, stop in ranges)
-    whole = sum(1 for ranges in missing.values() if not ranges)
+    whole = sum(chunk.runs == 0 for chunk in missing)
     done = sum(not index.missing([need]) for need in needs)
-    return SweepStatus(grid, len(needs), done, whole, runs)
+    return SweepStatus(grid, len(needs), done, whole, sum(chunk.runs for chunk in missing))

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ from cloneproof.analysis.replay_record import duration
 from cloneproof.engines.monte_carlo.sampler import DeviceName, InlineExecutor, available_threads, checked_device
 from cloneproof.errors import SweepError, brief
 from cloneproof.sweeps.grid import GridPoint, load_grid, points_of
-from cloneproof.sweeps.store import LOG, DamagedChunk, Index, Missing, Need, Store, open_store, read_index
+from cloneproof.sweeps.store import LOG, DamagedChunk, Index, Need, Store, open_store, read_index
 from cloneproof.sweeps.table import COLUMNS, EstimateSummary, SweepTable, answer, point_rows
 from cloneproof.sweeps.tasks import Chunk, ChunkDone, Part, TaskFailed, attempt
 
@@ -57,15 +57,9 @@ class Agenda:
     row depends on its run alone, wherever ranges are cut.
     """
 
-    def __init__(self, missing: Missing, columns: Mapping[str, int], sizes: Sizes) -> None:
+    def __init__(self, missing: Iterable[Chunk], columns: Mapping[str, int], sizes: Sizes) -> None:
         self.columns, self.sizes = columns, sizes
-        self.waiting: deque[Chunk] = deque()
-        for key, ranges in missing.items():
-            self.add(key, ranges)
-
-    def add(self, key: str, ranges: list[tuple[int, int]]) -> None:
-        """Add what is missing: ranges of runs, or nothing for a whole part."""
-        self.waiting.extend(Chunk(key, first, stop - first) for first, stop in ranges or [(0, 0)])
+        self.waiting = deque(missing)
 
     def next_chunk(self, workers: int) -> Chunk:
         """Return the next chunk, cut so that it has not too many rows and all workers have something to do."""
@@ -229,7 +223,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Driver:
-    """Computes whatever the needs miss, on a place."""
+    """Computes whatever the needs miss as far as is known, on a place; what exact engines refuse is missing then."""
 
     def __init__(
         self,
@@ -243,13 +237,11 @@ class Driver:
         self.index, self.parts, self.state, self.report = index, parts, state, report
         missing = index.missing(needs)
         self.agenda = Agenda(missing, {key: part.columns for key, part in parts.items()}, sizes)
-        self.left = {key: sum(stop - first for first, stop in ranges) for key, ranges in missing.items()}
+        self.left: Counter[str] = Counter()  # runs of each part
+        for chunk in missing:
+            self.left[chunk.key] += chunk.runs
         self.total = dict(self.left)
-        state.missing = state.finished + len(missing)
-        self.after: dict[str, list[Need]] = {}  # what a refusal of a whole part makes necessary
-        for need in needs:
-            if need.whole and need.sampled and need.whole in self.left:
-                self.after.setdefault(need.whole, []).append(need)
+        state.missing = state.finished + len(self.left)
         self.flying: dict[TaskResult, Chunk] = {}
 
     def run(self, place: Place, device: DeviceName) -> None:
@@ -305,17 +297,6 @@ class Driver:
         self.left[chunk.key] -= chunk.runs
         state.finished += self.left[chunk.key] == 0
         state.fraction += chunk.runs / self.total[chunk.key] if self.total[chunk.key] else 1
-        if chunk.runs == 0 and self.index.refused[chunk.key]:
-            self._sample_instead(chunk.key)
-
-    def _sample_instead(self, key: str) -> None:
-        """Note that an exact engine refused: the runs of the points that asked are missing now."""
-        needs = [need._replace(whole="") for need in self.after.get(key, ())]
-        for fresh, ranges in self.index.missing(needs).items():
-            if fresh not in self.left:
-                self.left[fresh] = self.total[fresh] = sum(stop - first for first, stop in ranges)
-                self.state.missing += 1
-                self.agenda.add(fresh, ranges)
 
 
 def sweep(
@@ -394,7 +375,7 @@ def _answered(
     place: tuple[int | None, Executor | None, DeviceName],
     log: ProgressLog,
 ) -> SweepTable:
-    """Compute what is missing, and what turns out to be missing only then; return the table."""
+    """Compute what is missing, then the runs where exact engines refused; return the table."""
     parts, needs = parts_by_key(points, store.version)
     store.record_sweep(name, needs)
     index, damaged = read_index(store, parts)
@@ -406,7 +387,7 @@ def _answered(
     missing = index.missing(needs)
     if missing:
         workers, executor, device = place
-        sampled_only = all(parts[key].kind == "runs" for key in missing)
+        sampled_only = all(chunk.runs for chunk in missing)
         if device == "auto" and (executor is not None or not sampled_only):
             device = "cpu"  # processes would share the card
         here = this_machine(1 if device == "gpu" else workers or available_threads(), sampled_only)

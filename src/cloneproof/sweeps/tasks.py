@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof._sources import closure, code_version, source_digest
+from cloneproof._sources import code_version, source_digest
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.question import AlsoName
 from cloneproof.analysis.evaluate import evaluate
@@ -157,12 +157,15 @@ def rule_digest(source: str) -> str:
     if top is None:
         raise SweepError(f"expected {source!r} in a file of Python that a digest can cover, got none; put it into one")
     folder = top.parent if top.name != "__init__.py" else top.parent.parent
-
-    def find(name: str) -> Path | None:
+    files: dict[str, Path] = {}
+    ahead = [module]
+    while ahead:
+        name = ahead.pop()
         place = _file(name)
-        return place if place is not None and _beside(place, folder, top) else None
-
-    return source_digest(closure(module, find, _imports).values(), folder)
+        if name not in files and place is not None and _beside(place, folder, top):
+            files[name] = place
+            ahead += _imports(name, place)
+    return source_digest(files.values(), folder)
 
 
 def _beside(place: Path, folder: Path, top: Path) -> bool:

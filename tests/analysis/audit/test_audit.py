@@ -284,16 +284,6 @@ def test_no_engine_is_advised_where_none_can_be_chosen():
     assert "use engine" not in str(found.scope)
 
 
-def test_a_policy_of_ones_own_is_to_be_wrapped():
-    class MyPolicy:
-        """A class, which is callable, is no function of the market."""
-
-    for question in (cp.audit, cp.evaluate):
-        for given in (MyPolicy, MyPolicy()):
-            with pytest.raises(cp.errors.MechanismError, match=r"cp\.BlackBox\(MyPolicy\)"):
-                question(one_agent(COIN, 10), given)
-
-
 def test_opponents_any_is_asked_for_one_agent_of_each_kind():
     market = cp.Market([*(cp.Agent(n, 2, HALF) for n in ("ana", "bo")), cp.Agent("cy", 1, cp.Point(0.3))], horizon=100)
     found = cp.audit(

@@ -53,12 +53,6 @@ def test_a_budget_ends_between_two_calls():
             asked()
 
 
-def test_what_needs_rules_is_refused():
-    for option in ({"opponents": "any"}, {"also": ["withholding"]}, {"also": ["splitting"]}):
-        with pytest.raises(cp.errors.EngineError, match="a black box"):
-            cp.audit(cp.Market(PAIR, horizon=20), cp.BlackBox(InTurn), **option)
-
-
 def test_an_object_whose_repr_raises_is_named_by_its_type():
     class Odd:
         def __repr__(self):

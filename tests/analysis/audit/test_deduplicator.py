@@ -133,22 +133,6 @@ def test_the_least_chance_is_that_of_the_mixture():
     assert least_caught(np.array([0.0, -0.1]), 0.0) == 0.0
 
 
-@pytest.mark.parametrize("caught", [-0.1, 1.5, "most", None])
-def test_a_wrong_chance_gets_a_sentence(caught):
-    for ask in (
-        lambda: cp.audit(MARKET, UCB, caught=caught),
-        lambda: cp.gain(MARKET, UCB, "ana", (2, 1), caught=caught),
-        lambda: cp.recommend(MARKET, caught=caught),
-    ):
-        with pytest.raises(EngineError, match="expected caught, the chance that a copy is removed"):
-            ask()
-
-
-def test_dominance_takes_none():
-    with pytest.raises(EngineError, match="expected opponents='market' with a de-duplicator"):
-        cp.audit(MARKET, UCB, opponents="any", caught=0.5)
-
-
 def test_advice_judges_a_mechanism_with_the_deduplicator():
     budget = SamplingBudget(5.0)
     steady = cp.Mechanism(agent=cp.rule("steady-ucb", horizon=8), arm=cp.rule("ucb"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.knowledge import knowledge_gain
+from cloneproof.analysis.audit.informed import knowledge_gain
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.properties.conformance import CHECKS, steady_as_declared
 from cloneproof.engines.deadline import Deadline

@@ -129,7 +129,7 @@ def test_a_good_guess_is_confirmed_by_samples(sampling, guessed_quadrature):
 def test_the_first_list_of_a_black_box_needs_no_fresh_pairs_and_the_levels_still_add_up():
     """Its look has the level of a first confirmation, so that what is confirmed later has those after it."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 2, cp.Point(0.5))], horizon=40)
-    (cases,) = audit_cases(market, cp.BlackBox(InTurn), ["ana"], [40]).values()
+    (cases,) = audit_cases([market], cp.BlackBox(InTurn), ["ana"]).values()
     planned = [RaceEntry(cases[0], (number,)) for number in range(2, 40)]
     first, *others = in_order(planned)
     assert first.copies == (5,)  # 2.5 times as many arms as bo has

@@ -15,8 +15,8 @@ from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.search_result import SearchResult
 from cloneproof.analysis.gain import Payoff
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.tree.slots import on_arms, payoffs_by_slots, slots_held
-from cloneproof.engines.tree.state_tree import tree
+from cloneproof.engines.tree.playing import on_arms, slots_held
+from cloneproof.engines.tree.state_tree import payoffs_by_slots
 from cloneproof.market.rewards import FAMILIES_PACKAGE, RewardFamily
 from support.brute_force import brute_force
 from support.reference_runs import simulate_runs
@@ -115,8 +115,8 @@ def test_sufficient_and_not_necessary():
     """Four slots, sure rewards, T = 12: g(3, 1) = 7.25 is above g(2, 2) = 7, and no copies that were tried pay."""
     market = cp.Market([cp.Agent("ana", 2, COIN)], horizon=12)
     mechanism = cp.Mechanism(arm=replace(UCB_ON_SLOTS, slots=cp.parts.Slots(4)))
-    table = payoffs_by_slots(market, mechanism, "ana", [12], tree)
-    assert {held: payoffs[12].value for held, payoffs in table.items()} == {(4, 0): 6.0, (3, 1): 7.25, (2, 2): 7.0}
+    table = payoffs_by_slots(market, mechanism, "ana", 12)
+    assert {held: payoff.value for held, payoff in table.items()} == {(4, 0): 6.0, (3, 1): 7.25, (2, 2): 7.0}
     audit = cp.audit(market, mechanism, tolerance=1e-6)
     assert audit.verdict == "undecided"
     assert audit.worst.gain.value <= 1e-9

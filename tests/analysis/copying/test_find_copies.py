@@ -246,21 +246,6 @@ def test_without_rapidfuzz_one_sentence_says_what_to_install(monkeypatch):
         alike([record("a", "x", 1, 0, t="text that"), record("b", "y", 1, 0, t="no test before had")], ["t"])
 
 
-@pytest.mark.parametrize(
-    ("records", "options", "words"),
-    [
-        ([record("a", "x", 10, 3)] * 2, {}, "each arm of an agent once"),
-        ([record("a", "x", 10, 13)], {}, "rewards in \\[0, 1\\]"),
-        ([record("a", "x", 10, float("nan"))], {}, "rewards in \\[0, 1\\]"),
-        ([record("a", "x", 10, 3)], {"level": 0}, "level"),
-        ([record("a", "x", 10, 3)], {"same": ["title"]}, "a feature of some arm"),
-    ],
-)
-def test_bad_input_is_one_sentence(records, options, words):
-    with pytest.raises(CloneproofError, match=words):
-        find_copies(records, **options)
-
-
 @pytest.mark.parametrize("records", [[], [record("a", "x", 0, 0)], [record("a", "x", 5, 1), record("a", "y", 0, 0)]])
 def test_too_little_to_compare(records):
     findings = find_copies(records)

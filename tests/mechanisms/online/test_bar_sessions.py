@@ -12,8 +12,9 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof._schedules import bar_of
-from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes
+from cloneproof.engines.monte_carlo.blocks.slots import play_slot_blocks
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.runs import played
 from cloneproof.mechanisms.online import slots
 from cloneproof.mechanisms.online.slots import SlotLevel
 
@@ -203,7 +204,7 @@ def test_points_that_are_not_whole_are_rounded_by_coins_of_slot_and_view():
 def test_a_captured_slot_is_cheap_however_long_the_market_is():
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.03))], horizon=10**15)
     made = cp.mechanism("reservoir-bars", bars=0.02, draws=1)
-    payoff = slot_block_outcomes(Job(market, made, {"ana": (1,)}, 1), 0, 3).payoff
+    payoff = played(play_slot_blocks, Job(market, made, {"ana": (1,)}, 1), 0, 3).payoff
     assert np.allclose(payoff, 0.03 * 10**15, rtol=1e-4)
 
 

@@ -82,9 +82,9 @@ def test_a_sum_that_misses_the_threshold_by_less_than_a_float_shows_misses_it():
     assert judge.judged(10, ticks(7.0), judge.start)[0] == judge.start
 
 
-def another_falls_back(self, k, worth):
+def another_falls_back(self, k, worth, place):
     """A reward raises the rank of the next slot too."""
-    plain_add(self, k, worth)
+    plain_add(self, k, worth, place)
     self.rank[k - 1] = max(self.rank[k - 1], self.rank[k])
 
 

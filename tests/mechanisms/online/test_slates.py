@@ -149,17 +149,17 @@ def test_a_view_counts_as_the_attention_of_its_place(name: str) -> None:
                 seen[who, one.place] += 1
                 clicks[who] += reward
         live = cp.Session.from_json(live.to_json())
-    counts = live.state.counts
+    level = live.state.agents if name == "h-thompson" else live.state.level
     whom: list[Any] = [(agent, arm) for agent, arms in ARMS.items() for arm in range(arms)]
     if name == "h-thompson":
-        for (agent, arm), own in ((each, live.state.within[list(ARMS).index(each[0])]) for each in whom):
+        for (agent, arm), own in ((each, live.state.inner[list(ARMS).index(each[0])]) for each in whom):
             weighed = sum(weight * seen[(agent, arm), place] for place, weight in enumerate(attention, 1))
             assert own.seen[arm] == pytest.approx(weighed)
         whom = list(ARMS)
     for k, who in enumerate(whom):
         weighed = sum(weight * seen[who, place] for place, weight in enumerate(attention, 1))
-        assert counts.seen[k] == pytest.approx(weighed)
-        assert counts.means[k] == pytest.approx(clicks[who] / weighed if weighed else 0.0)
+        assert level.seen[k] == pytest.approx(weighed)
+        assert level.means[k] == pytest.approx(clicks[who] / weighed if weighed else 0.0)
 
 
 def test_on_two_levels_an_agent_has_one_place_and_its_best_arm() -> None:

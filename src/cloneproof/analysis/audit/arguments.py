@@ -9,15 +9,13 @@ rule on slots, `slot_concavity`. The proof that a function rests on is in its do
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
-from cloneproof.analysis.audit.gained import CopyLimit
-from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
-from cloneproof.analysis.audit.result import MARGIN, Witness, does_not_pay, most_earned
-from cloneproof.analysis.audit.search_result import KnownArguments, SearchResult
+from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, most_earned
+from cloneproof.analysis.audit.search_result import MARGIN, KnownArguments, SearchResult, Witness, does_not_pay
 from cloneproof.analysis.audit.theorems import (
     Argument,
     Basis,
@@ -29,13 +27,12 @@ from cloneproof.analysis.audit.theorems import (
     scan_theorem,
     theorem,
 )
-from cloneproof.analysis.gain import Payoff, compared
+from cloneproof.analysis.gain import Payoff
 from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.engines.tree.slots import payoffs_by_slots
-from cloneproof.engines.tree.state_tree import tree
+from cloneproof.engines.tree.state_tree import payoffs_by_slots
 from cloneproof.errors import EngineError
 from cloneproof.market.market import MOST_ARMS, Market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -46,7 +43,6 @@ UNBOUNDED = math.inf  # The ceiling if none is known.
 MOST_WORLDS = 200  # More worlds than these are not sampled to stand for all vectors.
 MOST_MORE = 200  # A search takes in at most this many vectors beyond the grid to become complete.
 MANY_HORIZONS = 20  # Beyond this many horizons it takes in none.
-ROUNDING = 1e-15  # Relative error of a mean, a share and a product.
 NOTHING = Estimate(0.0, 0.0, "proven", "a payoff is at least 0")
 
 
@@ -156,10 +152,10 @@ def slot_concavity(evidence: Evidence) -> Argument | None:
     until = evidence.clock if evidence.clock.budget is not None else Deadline()
     try:
         with until.for_engines():
-            table = payoffs_by_slots(market, mechanism, case.name, [case.horizon], tree)
+            table = payoffs_by_slots(market, mechanism, case.name, case.horizon)
     except EngineError:
         return None
-    excess = concavity_excess({held: payoffs[case.horizon] for held, payoffs in table.items()})
+    excess = concavity_excess(table)
     slots = mechanism.draws
     if excess is None or excess * slots**2 / 4 > tolerance * max(0.0, honest.value - MARGIN * honest.error):
         return None
@@ -347,40 +343,6 @@ def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:
     while all(vector in result.evaluated for vector in of_sum(kinds, arms)):
         arms += 1
     return arms
-
-
-def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
-    """Yield the limits for one original of each kind, if the search sampled."""
-    if result.engine != "sampled":
-        return
-    case, honest = result.case, result.honest
-    for original, world in limit_worlds(case).items():
-        if world in result.worlds:
-            played = result.worlds[world]
-            yield CopyLimit(*played.numbers, case.name, original + 1, case.horizon)
-    if honest is not None and is_flooded(case):
-        for original in case.kinds.first_of_each():
-            mean = case.market.share * case.horizon * case.agent.priors[original].mean
-            payoff = Estimate(mean, ROUNDING * mean, "proven", "every round serves a fresh copy, in the limit")
-            in_the_limit = compared(honest, Payoff(payoff))
-            yield CopyLimit(*in_the_limit.numbers, case.name, original + 1, case.horizon)
-
-
-def is_flooded(case: AuditCase) -> bool:
-    """Return whether ever more arms of one agent are served in every round, each at most once.
-
-    The probability that every round serves a new copy then tends to 1, and the payoff to share T E[mean of the
-    original], whatever the others are. This holds if the rule explores each arm once in a random order, if the rule
-    `floods`, and if a sample of all arms is kept.
-    """
-    running, rule = case.running, case.running.arm
-    if case.box is not None or not running.flat or not running.never_clears or rule.draws:
-        return False
-    if case.market.places or case.market.segments:
-        return False
-    if not running.keeps_all_arms:
-        return True
-    return rule.floods or (rule.explore >= 1 and rule.order != "index")
 
 
 @dataclass(frozen=True)

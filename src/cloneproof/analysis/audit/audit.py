@@ -5,7 +5,7 @@
 3. The first strategy that applies finds deviations: `by_theorem` if a theorem on slots bounds what copies gain for
    every agent and horizon, `by_dominance` against any opponents, `exact` (vectors of copies by exact engines), or
    `sampled` (paired runs).
-4. `other_deviations` adds other deviations, which do not change the verdict.
+4. `OtherDeviations` adds those other than copies, which do not change the verdict.
 5. `after_search` asks the list again, with what was found. `with_deduplication` says what a de-duplicator leaves to
    gain, `with_knowledge` what naming the best item would.
 6. `smallest_attack` finds with how few copies, rivals and rounds it still pays.
@@ -24,8 +24,8 @@ from cloneproof.analysis.audit.arguments import after_search, before_search
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.deduplicator import with_deduplication
 from cloneproof.analysis.audit.dominance import by_dominance
-from cloneproof.analysis.audit.knowledge import BEFORE, asks_for_ceiling, with_knowledge
-from cloneproof.analysis.audit.other_deviations import SAMPLED, OtherDeviations, other_deviations
+from cloneproof.analysis.audit.informed import BEFORE, asks_for_ceiling, with_knowledge
+from cloneproof.analysis.audit.other_deviations import SAMPLED, OtherDeviations
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
 from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.search_result import FoundDeviations, KnownArguments
@@ -141,7 +141,8 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
         deviations = next(filter(None, answers))
         if clock.interrupted and not any(result.evaluated for result in deviations.results):
             raise KeyboardInterrupt  # before there was anything to tell
-        also = other_deviations(question, deviations, search, clock) if question.also else OtherDeviations()
+        also = OtherDeviations(question, deviations, search, clock)
+        also.answer()
     covered = after_search(question, deviations.results, clock)
     audit = conclude(question, deviations, covered, also, search.copies)
     audit = replace(audit, smallest=smallest_attack(audit, question, search, clock))

@@ -9,37 +9,29 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from cloneproof.analysis.audit.arguments import copy_limits
+from cloneproof.analysis.audit.arguments import limit_worlds
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.gained import CopyLimit
 from cloneproof.analysis.audit.other_deviations import OtherDeviations
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.result import (
-    NEARLY,
-    Audit,
-    AuditScope,
-    DelayScope,
-    Reason,
-    TriedVectors,
-    Verdict,
-    Witness,
-    best_of,
-    simplest_of,
-)
+from cloneproof.analysis.audit.result import Audit, AuditScope, CopyLimit, DelayScope, Reason, TriedVectors, Verdict
 from cloneproof.analysis.audit.search_result import (
     BoundedDeviation,
     ExactResult,
     FoundDeviations,
     KnownArguments,
+    SampledDeviation,
     SearchResult,
+    Witness,
+    best_of,
     by_vector,
     for_exchangeable,
     found_together,
     largest_of,
+    simplest_firm,
     tried_by_agent,
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
@@ -51,6 +43,7 @@ from cloneproof.market.priors import smallest_gap
 
 MOST_LIMITS = 4  # A scope shows at most this many limits of ever more copies.
 MOST_REASONS = 2  # It gives at most this many reasons why vectors were left out.
+ROUNDING = 1e-15  # Relative error of a mean, a share and a product.
 SIMULATED = "proven without delays, only simulated with them"
 
 
@@ -130,19 +123,10 @@ def _general(argument: Argument) -> str:
 def conclude(
     question: Question, deviations: FoundDeviations, covered: KnownArguments, also: OtherDeviations, copies: int
 ) -> Audit:
-    """Make the audit of what a strategy found, the arguments and the other deviations; `copies` is the grid's cap."""
-    audit = _decide_verdict(question, deviations, covered, copies)
-    notes = (*deviations.notes, *also.notes, *audit.notes)
-    by_segment = _by_segment(question, audit) if question.market.segments else {}
-    apart = {"by_segment": by_segment, "also": also.deviations, "informed": also.informed, "variants": also.variants}
-    audit = replace(audit, **apart, not_computed=also.missing, notes=notes)  # type: ignore[arg-type]
-    return audit if question.box is not None else check_delays(audit, question)
+    """Make the audit of what a strategy found, the arguments and the other deviations; `copies` is the grid's cap.
 
-
-def _decide_verdict(question: Question, deviations: FoundDeviations, covered: KnownArguments, copies: int) -> Audit:
-    """Return the audit with the verdict of the search, from the results of one agent of each kind.
-
-    It is `exploitable` if a deviation surely pays, `clone-proof` if an argument settles every case, else `undecided`.
+    The verdict is `exploitable` if a deviation surely pays, `clone-proof` if an argument settles every case, and else
+    `undecided`.
     """
     results = _of_everybody(question, deviations.results)
     tried = [*chain(*tried_by_agent(results))]
@@ -162,7 +146,7 @@ def _decide_verdict(question: Question, deviations: FoundDeviations, covered: Kn
     asked, arguments = sum(map(len, question.cases.values())), of_agents.values()
     verdict: Verdict
     if paying:
-        verdict, worst = "exploitable", _shown(paying)
+        verdict, worst = "exploitable", simplest_firm(paying)
     elif len(arguments) == asked and all(argument.settles for argument in arguments):
         computed = [result for result in results if result.samples] or [result for result in results if result.bounds()]
         verdict, worst = "clone-proof", best_of(result.worst for result in computed)  # rather than argued about
@@ -172,6 +156,7 @@ def _decide_verdict(question: Question, deviations: FoundDeviations, covered: Kn
     cases = question.cases[worst.agent]
     deciding = next((case for case in cases if case.horizon == worst.horizon), cases[-1])  # or an epoch of it
     against_market = [witness for result in results if result.against == "market" for witness in result.witnesses]
+    samples = tuple(sample for result in results for sample in result.samples.values())
     audit = Audit(
         mechanism=deciding.mechanism,
         market=question.market if len(cases) > 1 else deciding.market,
@@ -182,9 +167,14 @@ def _decide_verdict(question: Question, deviations: FoundDeviations, covered: Kn
         tolerance=question.tolerance,
         tried=tuple(tried),
         by_horizon=_by_horizon(against_market),
-        thresholds=next((one.thresholds for one in results if one.thresholds and one.worst is worst), ()),
-        notes=tuple(_contradictions(paying, of_agents)),
-        samples=tuple(sample for result in results for sample in result.samples.values()),
+        thresholds=next((result.thresholds for result in results if result.thresholds and result.worst is worst), ()),
+        notes=(*deviations.notes, *also.notes, *_contradictions(paying, of_agents)),
+        also=also.deviations,
+        informed=also.informed,
+        variants=also.variants,
+        not_computed=also.missing,
+        by_segment=_by_segment(question, worst, samples) if question.market.segments else {},
+        samples=samples,
         limits=limits,
         sampled_proof=verdict == "clone-proof"
         and any(argument.basis is Basis.SAMPLED_WORLDS for argument in arguments),
@@ -193,24 +183,30 @@ def _decide_verdict(question: Question, deviations: FoundDeviations, covered: Kn
     )
     if deviations.by_scan and verdict != "exploitable":
         evaluated = _tried([result for result in deviations.results if isinstance(result, ExactResult)])
-        return replace(audit, scope=replace(audit.scope, against="scan", tried=evaluated))
-    return replace(audit, scope=replace(audit.scope, about_tried=audit.about_tried))
+        scope = replace(audit.scope, against="scan", tried=evaluated)
+    else:
+        scope = replace(audit.scope, about_tried=audit.about_tried)
+    audit = replace(audit, scope=scope)
+    return audit if question.box is not None else check_delays(audit, question)
 
 
-def _by_segment(question: Question, audit: Audit) -> dict[str, Witness]:
+def _by_segment(question: Question, worst: Witness, samples: Sequence[SampledDeviation]) -> dict[str, Witness]:
     """Return the deviation that the verdict rests on in each segment; none if it was argued or cannot be told apart."""
-    worst = audit.worst
-    case = next((one for one in question.cases[worst.agent] if one.horizon == worst.horizon), None)
+    case = next((case for case in question.cases[worst.agent] if case.horizon == worst.horizon), None)
     if worst.argued or case is None or question.box is not None:
         return {}
-    sample = next((one for one in audit.samples if (one.agent, one.copies) == (worst.agent, worst.copies)), None)
+    drawn = (sample for sample in samples if (sample.agent, sample.copies) == (worst.agent, worst.copies))
+    sample = next(drawn, None)
     if sample is not None:
         _, *groups = in_groups(sample.progress.estimates(sample.confidence, "pairs of runs", sample.bounds), 3)
         paid = [Finding(honest, copied, gain) for gain, honest, copied in groups]
     else:
         paid = list(worst.by_segment.values())
     segments = zip(case.by_segment.items(), paid, strict=False)
-    return {name: in_segment.witness(worst.copies, own) for (name, in_segment), own in segments}
+    return {
+        name: Witness.of(in_segment.deviation(worst.copies), in_segment.market, own)
+        for (name, in_segment), own in segments
+    }
 
 
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
@@ -237,14 +233,6 @@ def _relative_gain_not_ruled_out(bounded: BoundedDeviation) -> tuple[float, floa
     return (upper_end if bound is None else bound), upper_end
 
 
-def _shown(paying: list[Witness]) -> Witness:
-    """Return the simplest of the best deviations, preferably one with rigorous bounds."""
-    simplest = simplest_of(paying)
-    firm = [witness for witness in paying if witness.gain.kind != "estimated"]
-    good = [witness for witness in firm if witness.relative_gain >= simplest.relative_gain * (1 - NEARLY)]
-    return simplest_of(good) if good else simplest
-
-
 def _by_horizon(tried: list[Witness]) -> dict[int, Witness]:
     together: dict[int, list[Witness]] = {}
     for witness in tried:
@@ -261,6 +249,40 @@ def _contradictions(paying: list[Witness], covered: Mapping[tuple[str, int], Arg
         for witness, argument in against
         if argument.settles
     ][:3]
+
+
+def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
+    """Yield the limits for one original of each kind, if the search sampled."""
+    if result.engine != "sampled":
+        return
+    case, honest = result.case, result.honest
+    for original, world in limit_worlds(case).items():
+        if world in result.worlds:
+            played = result.worlds[world]
+            yield CopyLimit(*played.numbers, case.name, original + 1, case.horizon)
+    if honest is not None and is_flooded(case):
+        for original in case.kinds.first_of_each():
+            mean = case.market.share * case.horizon * case.agent.priors[original].mean
+            payoff = Estimate(mean, ROUNDING * mean, "proven", "every round serves a fresh copy, in the limit")
+            gain = payoff - honest.total
+            yield CopyLimit(honest.total, payoff, gain, case.name, original + 1, case.horizon)
+
+
+def is_flooded(case: AuditCase) -> bool:
+    """Return whether ever more arms of one agent are served in every round, each at most once.
+
+    The probability that every round serves a new copy then tends to 1, and the payoff to share T E[mean of the
+    original], whatever the others are. This holds if the rule explores each arm once in a random order, if the rule
+    `floods`, and if a sample of all arms is kept.
+    """
+    running, rule = case.running, case.running.arm
+    if case.box is not None or not running.flat or not running.never_clears or rule.draws:
+        return False
+    if case.market.places or case.market.segments:
+        return False
+    if not running.keeps_all_arms:
+        return True
+    return rule.floods or (rule.explore >= 1 and rule.order != "index")
 
 
 def delay_bound(case: AuditCase) -> tuple[float | None, str]:

@@ -11,15 +11,15 @@ copies and interpolated in between; beyond the last it is taken to stay as it is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import scipy
 
 from cloneproof._arrays import FloatArray
-from cloneproof.analysis.audit.gained import CopiesCaught, Deduplication
 from cloneproof.analysis.audit.question import AuditCase, Question
-from cloneproof.analysis.audit.result import Audit
+from cloneproof.analysis.audit.result import Audit, CopiesCaught, Deduplication
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import Finding, PairedSampling, exact_gain, sampled_gain
 from cloneproof.analysis.search import Search
@@ -43,23 +43,27 @@ def with_deduplication(audit: Audit, question: Question, search: Search, clock: 
     case = next(case for case in question.cases[audit.worst.agent] if case.horizon == audit.worst.horizon)
     copies = audit.worst.copies
     original = copies.index(max(copies))
-    asked = [*((number, question.caught) for number in NUMBERS), *((number, 0.0) for number in STAY[1:])]
-    found: list[Finding] = []
-    for number, (registered, caught) in enumerate(asked):
+    lists = [*((number, question.caught) for number in NUMBERS), *((number, 0.0) for number in STAY[1:])]
+    findings: list[Finding] = []
+    for (registered, caught), in_time in clock.shared_by(lists):
         try:
-            found.append(_gain(case, original, registered, caught, search, clock.share(len(asked) - number)))
+            findings.append(_gain(case, original, registered, caught, search, in_time))
         except EngineError:
             break
-    shown, stay = found[: len(NUMBERS)], found[len(NUMBERS) :]
+    shown, stay = findings[: len(NUMBERS)], findings[len(NUMBERS) :]
     rows = tuple(CopiesCaught(*paid.numbers, n) for n, paid in zip(NUMBERS, shown, strict=False))
-    ends: list[float | None] = [None, None]
-    if len(stay) > 1:
-        honest, left = max(stay[0].honest.value, 1e-300), np.arange(1, NUMBERS[-1] + 1)
-        for k, gains in enumerate(([paid.gain.value for paid in stay], [paid.gain.high for paid in stay])):
-            relative = np.array([0.0, *gains]) / honest
-            ends[k] = least_caught(np.interp(left, STAY[: len(relative)], relative), pays)
-    told = Deduplication(question.caught, rows, ends[0], NUMBERS[-1], pays, ends[1])
-    return replace(audit, deduplication=told)
+    needed, needed_at_most = (
+        _needed(stay, gains, pays) if len(stay) > 1 else None
+        for gains in ([paid.gain.value for paid in stay], [paid.gain.high for paid in stay])
+    )
+    left = Deduplication(question.caught, rows, needed, NUMBERS[-1], pays, needed_at_most)
+    return replace(audit, deduplication=left)
+
+
+def _needed(stay: Sequence[Finding], gains: Sequence[float], pays: float) -> float:
+    """Return the least chance at which none pays, given the gains of 2, 3, 5, .. copies that stay."""
+    relative = np.array([0.0, *gains]) / max(stay[0].honest.value, 1e-300)
+    return least_caught(np.interp(np.arange(1, NUMBERS[-1] + 1), STAY[: len(relative)], relative), pays)
 
 
 def _gain(case: AuditCase, original: int, registered: int, caught: float, search: Search, clock: Deadline) -> Finding:

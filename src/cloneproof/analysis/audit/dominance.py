@@ -25,7 +25,6 @@ from flint import arb, ctx
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, ladders
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.result import ThresholdGains, Witness
 from cloneproof.analysis.audit.score_thresholds import (
     NEVER,
     NOBODY,
@@ -37,7 +36,13 @@ from cloneproof.analysis.audit.score_thresholds import (
     threshold_grid,
     two_phase_game,
 )
-from cloneproof.analysis.audit.search_result import DominanceResult, FoundDeviations, KnownArguments
+from cloneproof.analysis.audit.search_result import (
+    DominanceResult,
+    FoundDeviations,
+    KnownArguments,
+    ThresholdGains,
+    Witness,
+)
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import Finding, Payoff, exact_gain
@@ -141,37 +146,30 @@ def _below_and_at(game: TwoPhaseGame, scores: Array, means: Array) -> tuple[Arra
 _binomial_laws = lru_cache(maxsize=8)(binomial_rows)
 
 
-def enclosed_witness(
-    case: AuditCase, copies: CopyVector, opponents: WorstOpponents, tolerance: float
-) -> Witness | None:
-    """Return the deviation against these opponents, if balls prove that its gain is above the tolerance."""
-    market, others = realise(case, opponents)
-    return _enclosed(case, market, {**case.copies(copies), **others}, tolerance)
-
-
-def _enclosed(case: AuditCase, market: Market, all_copies: FullCopies, tolerance: float) -> Witness | None:
-    vector = all_copies[case.name]
-    attack, honest = (CopiesOf(case.name, own, all_copies) for own in (vector, case.kinds.honest))
+def enclosed_witness(case: AuditCase, market: Market, all_copies: FullCopies, tolerance: float) -> Witness | None:
+    """Return the deviation in a market, if balls prove that its gain is above the tolerance."""
+    attack, honest = (CopiesOf(case.name, own, all_copies) for own in (all_copies[case.name], case.kinds.honest))
     paid = exact_gain(market, case.mechanism, attack, "closed-form", "ball", against=honest)
     if paid.gain.low > 0 and paid.gain.low > tolerance * paid.honest.high * (1 + 1e-12):
-        return Witness(*paid.numbers, case.name, vector, market, all_copies)
+        return Witness.of(attack, market, paid)
     return None
 
 
-def realise(case: AuditCase, opponents: WorstOpponents) -> tuple[Market, FullCopies]:
-    """Return the market with these opponents, and what they register if that is not honest."""
+def realise(case: AuditCase, copies: CopyVector, opponents: WorstOpponents) -> tuple[Market, FullCopies]:
+    """Return the market with these opponents, and what everybody registers there."""
     market = case.market
     others = [agent for agent in market.agents if agent.name != case.name]
     if opponents.means is None:
         most = case.running.scoring.max_arms
         assert most is not None
-        copies = {other.name: (max(1, most + 2 - other.count), *(1,) * (other.count - 1)) for other in others}
-        return market.at({other.name: (0.5,) * other.count for other in others}), copies
+        many = {other.name: (max(1, most + 2 - other.count), *(1,) * (other.count - 1)) for other in others}
+        return market.at({other.name: (0.5,) * other.count for other in others}), case.copies(copies) | many
     if not opponents.means:  # the others do not matter: they stay as they are, if balls can hold them
         continuous = [other for other in others if any(prior.atoms is None for prior in other.priors)]
-        return market.at({other.name: (0.5,) * other.count for other in continuous}) if continuous else market, {}
-    means = {other.name: (mean,) * other.count for other, mean in zip(others, opponents.means, strict=True)}
-    return market.at(means), {}
+        means = {other.name: (0.5,) * other.count for other in continuous}
+    else:
+        means = {other.name: (mean,) * other.count for other, mean in zip(others, opponents.means, strict=True)}
+    return market.at(means) if means else market, case.copies(copies)
 
 
 def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> DominanceResult:
@@ -195,18 +193,17 @@ def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> D
         more, skipped = _float_sweeps(game, (vector for vector in further if vector not in vectors))
         attack, notes = _attack(game, more, tolerance), notes + skipped
         sweeps += more
-    if attack is not None:
+    if attack is None:
+        result, proven = _proof(game, vectors, unsearched, sweeps, tolerance)
+    else:
         words = (
             f"a proven attack of {case.name!r} at a horizon of {case.horizon}: both payoffs in ball arithmetic against "
             f"opponents that the rewards can realise; searched {len(sweeps)} copies vectors, and there may be better "
             "attacks"
         )
         tried = [at_worst(game, sweep, 0.0) for sweep in sweeps]
-        result = _result(case, words, tried, attack, attack=attack)
-    else:
-        result = _proof(game, vectors, unsearched, sweeps, tolerance)
-    thresholds = result.thresholds or threshold_gains(game, sweeps)
-    return replace(result, thresholds=thresholds, notes=(*result.notes, *notes))
+        result, proven = _result(case, words, tried, attack, attack=attack), []
+    return replace(result, thresholds=threshold_gains(game, proven or sweeps), notes=(*result.notes, *notes))
 
 
 def _result(
@@ -216,18 +213,19 @@ def _result(
     closest: Witness,
     settles: bool = False,
     attack: Witness | None = None,
+    notes: Sequence[str] = (),
 ) -> DominanceResult:
     """Return the findings of one case, with the sentence that says what they come to."""
-    argument = Argument(Basis.DOMINANCE, words, settles, 0.0 if settles else closest.gain.high)
     return DominanceResult(
         case,
         "dominance",
         Payoff(closest.honest),
-        argument,
+        Argument(Basis.DOMINANCE, words, settles, 0.0 if settles else closest.gain.high),
         {witness.copies: witness for witness in tried},
         tried=tuple(tried),
         closest=closest,
         attack=attack,
+        notes=tuple(notes),
     )
 
 
@@ -248,7 +246,7 @@ def _attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: float) 
     paying = [copies for copies in against if against[copies].gain > 0]
     paying.sort(key=lambda copies: -against[copies].gain)
     answers = Answers[CopyVector, Witness | None](
-        lambda copies: enclosed_witness(game.case, copies, against[copies], tolerance)
+        lambda copies: enclosed_witness(game.case, *realise(game.case, copies, against[copies]), tolerance)
     )
     run_search(answers, takewhile(lambda _: not any(answers.evaluated.values()), paying[:ATTEMPTS]))
     return next((witness for witness in answers.evaluated.values() if witness is not None), None)
@@ -260,8 +258,8 @@ def _proof(
     unsearched: int,
     float_sweeps: list[ThresholdSweep],
     slack: float,
-) -> DominanceResult:
-    """Clone-proof if ball arithmetic proves it, else undecided with the largest gain that is not ruled out."""
+) -> tuple[DominanceResult, list[ThresholdSweep]]:
+    """Clone-proof if ball arithmetic proves it, else undecided with the largest gain left open; and sweeps in balls."""
     profiler, tolerance = ScoreProfiler(game, BALLS), ball(Fraction(slack))
     honest = profiler.profile(game.case.kinds.honest)
     rest, covered = _cover_rest(profiler, unsearched, honest, tolerance)
@@ -279,19 +277,17 @@ def _proof(
     tried = [at_worst(game, sweep, tolerance) for sweep in sweeps or float_sweeps]
     below = [sweep for sweep in sweeps if sum(sweep.copies) < covered]
     largest = max([rest, *below], key=lambda sweep: _most(sweep, tolerance))
-    case = game.case
-    thresholds = threshold_gains(game, sweeps)
     if _most(largest, tolerance) <= 0:
         closest = max(tried, key=lambda witness: witness.gain.high) if tried else at_worst(game, rest, tolerance)
         words = clone_proof_words(game, len(below), covered)
-        return replace(_result(case, words, tried, closest, settles=True), thresholds=thresholds)
+        return _result(game.case, words, tried, closest, settles=True), sweeps
     closest = at_worst(game, largest, tolerance)
     words = (
-        f"no attack of {case.name!r} was proven, but a gain of up to {closest.gain.high:.6g} is not ruled out at "
+        f"no attack of {game.case.name!r} was proven, but a gain of up to {closest.gain.high:.6g} is not ruled out at "
         "some threshold (an upper bound over all opponents"
         f", for {f'every vector of {covered} arms or more' if largest is rest else f'copies {largest.copies}'})"
     )
-    return replace(_result(case, words, tried, closest), thresholds=thresholds, notes=tuple(notes))
+    return _result(game.case, words, tried, closest, notes=notes), sweeps
 
 
 def _cover_rest(
@@ -413,22 +409,22 @@ def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> D
     unsettled = [number for number, result in enumerate(results) if not result.argument.settles]
     if not unsettled:
         words = f"in each of {len(results)} epochs, and so in their sum; the last of them: {last.argument.words}"
-        return replace(_result(case, words, tried, last.worst, settles=True), notes=last.notes)
+        return _result(case, words, tried, last.worst, settles=True, notes=last.notes)
     for number in reversed(unsettled):
         in_epoch, attack = results[number].attack, None
         if in_epoch is None:
             continue
         with suppress(EngineError):  # the same deviation against the same opponents, over all epochs
-            attack = _enclosed(case, in_epoch.market.with_horizon(case.horizon), in_epoch.all_copies, tolerance)
+            attack = enclosed_witness(case, in_epoch.market.with_horizon(case.horizon), in_epoch.all_copies, tolerance)
         if attack is not None:
             words = (
                 f"a proven attack of {case.name!r} at a horizon of {case.horizon}, found in epoch {number + 1}: "
                 "both payoffs of the whole run in ball arithmetic; there may be better attacks"
             )
-            return replace(_result(case, words, [attack], attack, attack=attack), notes=last.notes)
+            return _result(case, words, [attack], attack, attack=attack, notes=last.notes)
     number = unsettled[-1]
     words = f"epoch {number + 1} by itself is not known to be clone-proof, and others may outweigh it"
-    return replace(_result(case, words, tried, results[number].worst), notes=last.notes)
+    return _result(case, words, tried, results[number].worst, notes=last.notes)
 
 
 def by_dominance(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
@@ -456,6 +452,6 @@ def _out_of_time(case: AuditCase, clock: Deadline) -> DominanceResult:
     anything = Estimate(half, half, "proven", "between nothing and the share of all rounds")
     copies = tuple(2 * number if k == 0 else number for k, number in enumerate(case.kinds.honest))
     nothing = Estimate(0.0, 2 * half, "proven", anything.method)
-    witness = case.witness(copies, Finding(anything, anything, nothing))
+    witness = Witness.of(case.deviation(copies), case.market, Finding(anything, anything, nothing))
     words = f"out of time: {clock.words} were over before anything was known of {case.name!r}"
     return _result(case, words, [], witness)

@@ -11,6 +11,15 @@ a, otherwise another one, each as likely (`deviations.Names`). So its list is on
 and an exact engine takes the market, the gain is exact. The platform's regret, against the best original whether it is
 registered or not, is what it was less what all agents together earn more. Elsewhere, and for continuous priors, worlds
 are sampled: the same draws with and without naming.
+
+*The ceiling of knowledge.* Under two levels whose upper one is a steady index of an agent's own rewards
+(`Mechanism.bounded_by_knowledge`), no list of an agent's items earns more than its best original listed alone, whatever
+the means, the others and the horizon (docs/textbook/knowledge.md). So no copies and no withholding gain more than
+
+    E[pay of the best original alone] - E[pay of honesty].
+
+Under other two-level mechanisms, and on pages, the same number is measured and not proven, and the audit compares it
+with what it tried. A list serves all segments: the ceiling is the sum of theirs, with the best original of each.
 """
 
 from __future__ import annotations
@@ -23,13 +32,13 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds
-from cloneproof.analysis.audit.gained import InformedGain, InformedResponse, Naming
-from cloneproof.analysis.audit.question import AgentCases, AuditCase, epoch_cases
-from cloneproof.analysis.audit.search_result import ExactResult, SearchResult, found_together
+from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, epoch_cases
+from cloneproof.analysis.audit.result import Audit, InformedGain, InformedResponse, KnowledgeGain, Naming
+from cloneproof.analysis.audit.search_result import ExactResult, SearchResult, best_of, found_together
 from cloneproof.analysis.audit.theorems import is_scan
 from cloneproof.analysis.deviations import CopiesOf, Deviation, Names, honesty, realised_means
 from cloneproof.analysis.evaluate import ExactEngine, exact_evaluations
-from cloneproof.analysis.gain import Payoff, compared, exact_payoffs, gain_columns, payoff_of, sample_worlds
+from cloneproof.analysis.gain import Payoff, compared, exact_gain, exact_payoffs, gain_columns, payoff_of, sample_worlds
 from cloneproof.analysis.search import Search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
@@ -37,6 +46,7 @@ from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.monte_carlo.statistics import gain_bounds, regret_bounds, served_bounds
 from cloneproof.errors import EngineError
 
+BEFORE = 4 / 3  # a search has three quarters of the time, and the ceiling of knowledge the rest
 ACCURACIES = (1.0, 0.85, 0.7)  # of naming one's best original
 
 
@@ -169,13 +179,12 @@ def sampled_naming(case: AuditCase, search: Search, clock: Deadline) -> Informed
     Of an agent that errs, the worlds in which it is right and in which it is wrong are both played.
     """
     market, everybody = case.market, tuple(agent.name for agent in case.market.agents)
-    place = everybody.index(case.name)
     lists: list[CopiesOf | Names] = [honesty(market, case.name), Names(case.name, 1.0), Names(case.name, 0.0)]
     lists += [Names(case.name, accuracy, everybody) for accuracy in ACCURACIES]
 
     def observe(_: FloatArray, __: FloatArray, played: Sequence[Outcomes]) -> FloatArray:
         honest, right, wrong, *named = played
-        before, best, other = (outcomes.served[:, place] for outcomes in (honest, right, wrong))
+        before, best, other = (outcomes.served[:, case.place] for outcomes in (honest, right, wrong))
         mixed = [accuracy * best + (1 - accuracy) * other for accuracy in ACCURACIES]
         gains = [gain_columns(before, paid)[0] for paid in mixed]
         regrets = [accuracy * right.regret + (1 - accuracy) * wrong.regret for accuracy in ACCURACIES]
@@ -193,3 +202,65 @@ def sampled_naming(case: AuditCase, search: Search, clock: Deadline) -> Informed
     naming = tuple(Naming(honest, *row) for row in rows_of_naming)
     complete = best_alone_suffices(case)
     return InformedGain(*naming[0].numbers, case.name, case.horizon, (), complete, regret, naming)
+
+
+def with_knowledge(audit: Audit, question: Question, search: Search, clock: Deadline) -> Audit:
+    """Return the audit with the largest ceiling of its agents at the last horizon, if it is asked for and in time."""
+    cases, gains = [own[-1] for own in question.searched], list[KnowledgeGain]()
+    if not asks_for_ceiling(question) or audit.verdict == "clone-proof" or clock.spent:
+        return audit
+    for number, case in enumerate(cases):
+        try:
+            gains.append(knowledge_gain(case, search, clock.share(len(cases) - number)))
+        except EngineError:
+            return audit  # a ceiling of some agents is none of the mechanism
+    most = max(gains, key=lambda gain: gain.relative_gain)
+    tried = [witness for witness in audit.tried if (witness.agent, witness.horizon) == (most.agent, most.horizon)]
+    if tried and (best := best_of(tried)).gain.low > most.gain.high:
+        most = replace(most, beaten_by=best.copies)
+    ceiling = audit.gain_at_most
+    if ceiling is None and all(gain.proven for gain in gains):
+        ceiling = max((gain.gain for gain in gains), key=lambda gain: gain.high)
+    return replace(audit, knowledge=most, gain_at_most=ceiling)
+
+
+def asks_for_ceiling(question: Question) -> bool:
+    """Return whether agents are compared in every round, by all of their own rewards."""
+    if question.opponents == "any" or question.box is not None:
+        return False
+    mechanisms = [case.running for own in question.searched for case in own[-1].by_segment.values()]
+    compares = all(made.goes_on_comparing and not made.uniform_agents and not made.draws for made in mechanisms)
+    return compares and all(made.scoring.counts_all and made.unchanging for made in mechanisms)
+
+
+def is_proven(case: AuditCase) -> bool:
+    """Return whether the theorem's conditions hold: rewards of at least 0, in time, in one place."""
+    market = case.market
+    plain = market.positions is None and market.delays == "none" and market.family.low >= 0
+    return plain and all(in_segment.running.bounded_by_knowledge for in_segment in case.by_segment.values())
+
+
+def knowledge_gain(case: AuditCase, search: Search, clock: Deadline) -> KnowledgeGain:
+    """Return what an agent gains that lists its best original alone, by an exact engine or else by pairs of runs."""
+    try:
+        with clock.share(2).for_engines():
+            numbers = exact_gain(*case.under, Names(case.name)).numbers
+    except EngineError:
+        by_segment = [_sampled(in_segment, search, clock) for in_segment in case.by_segment.values()]
+        honest, paid, gain = (weighted_sum([(1.0, own[k]) for own in by_segment]) for k in range(3))
+        numbers = honest, paid, gain
+    return KnowledgeGain(*numbers, case.name, case.horizon, is_proven(case))
+
+
+def _sampled(case: AuditCase, search: Search, clock: Deadline) -> list[Estimate]:
+    """Return both payoffs and the gain from worlds with the same means and random numbers."""
+    market, place = case.market, case.place
+    worlds = [deviation.sampled(market) for deviation in (honesty(market, case.name), Names(case.name))]
+
+    def observe(_: FloatArray, __: FloatArray, played: Sequence[Outcomes]) -> FloatArray:
+        gain, honest, paid = gain_columns(*(outcomes.served[:, place] for outcomes in played))
+        return np.column_stack([honest, paid, gain])
+
+    served = served_bounds(market, case.name)
+    bounds = [served, served, gain_bounds(market, case.name)]
+    return list(sample_worlds(market, case.mechanism, worlds, observe, bounds, search, clock))

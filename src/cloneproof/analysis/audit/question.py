@@ -10,9 +10,8 @@ from typing import Literal, get_args
 
 from cloneproof._checks import number_in, one_of, ungrouped, whole
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
-from cloneproof.analysis.audit.result import Witness
 from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.gain import Finding, checked_caught
+from cloneproof.analysis.gain import checked_caught
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.plays import Play, plays
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
@@ -28,23 +27,15 @@ MOST_HORIZONS = 100_000  # An audit takes at most this many horizons.
 
 @dataclass(frozen=True, eq=False)
 class AuditCase:
-    """One agent at one horizon.
-
-    market     at that horizon
-    mechanism  as declared, to be run among more agents (two accounts) or as a whole (engines)
-    running    the mechanism for these agents and this horizon: the declared one, or its fallback
-    kinds      which of the agent's originals can be exchanged at every horizon of the audit
-    box        a black box, for which `mechanism` is a placeholder
-    caught     the chance that a de-duplicator removes a copy
-    """
+    """One agent at one horizon, which is that of its market."""
 
     agent: Agent
     market: Market
-    mechanism: Mechanism
-    running: Mechanism
-    kinds: OriginalKinds
-    box: BlackBox | None = None
-    caught: float = 0.0
+    mechanism: Mechanism  # as declared, to be run among more agents (two accounts) or as a whole (engines)
+    running: Mechanism  # for these agents and this horizon: the declared one, or its fallback
+    kinds: OriginalKinds  # which of the agent's originals can be exchanged at every horizon of the audit
+    box: BlackBox | None = None  # for which `mechanism` is a placeholder
+    caught: float = 0.0  # the chance that a de-duplicator removes a copy
 
     @property
     def name(self) -> str:
@@ -67,16 +58,26 @@ class AuditCase:
     def agents(self) -> int:
         return len(self.market.agents)
 
+    @property
+    def place(self) -> int:
+        """Position of the agent among all agents."""
+        return [agent.name for agent in self.market.agents].index(self.name)
+
     @cached_property
     def by_segment(self) -> dict[str, AuditCase]:
         """Case of each segment, with the same registrations: what the agent gains adds up; itself without segments."""
         if not self.market.segments:
             return {"": self}
-        place, by_segment = [agent.name for agent in self.market.agents].index(self.name), {}
-        for play in plays(self.market, self.mechanism):
-            agent, (segment, market, mechanism), running = play.market.agents[place], play, play.running
-            by_segment[segment] = replace(self, agent=agent, market=market, mechanism=mechanism, running=running)
-        return by_segment
+        return {
+            play.segment: replace(
+                self,
+                agent=play.market.agents[self.place],
+                market=play.market,
+                mechanism=play.mechanism,
+                running=play.running,
+            )
+            for play in plays(self.market, self.mechanism)
+        }
 
     @property
     def under(self) -> tuple[Market, Mechanism]:
@@ -87,28 +88,23 @@ class AuditCase:
         """Everybody's copies if this agent registers these and the others are honest."""
         return {agent.name: vector if agent.name == self.name else (1,) * agent.count for agent in self.market.agents}
 
-    def witness(self, vector: CopyVector, paid: Finding) -> Witness:
-        where = self.market, self.copies(vector)
-        return Witness(*paid.numbers, self.name, vector, *where, by_segment=paid.by_segment)
-
 
 AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, rising
 
 
 def audit_cases(
-    market: Market, mechanism: Auditable, names: Sequence[str], horizons: Iterable[int]
+    markets: Sequence[Market], mechanism: Auditable, names: Sequence[str], caught: float = 0.0
 ) -> dict[str, AgentCases]:
-    """Return the cases of each agent."""
-    markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in horizons]
+    """Return the cases of each agent in a market at several horizons."""
     box = mechanism if isinstance(mechanism, BlackBox) else None
     resolved = []
     for at_horizon in markets:
         play = Play("", at_horizon, _declared(mechanism, at_horizon))
         resolved.append((play.market, play.mechanism, play.running))
     in_order = any(running.explores_as_registered for _, _, running in resolved)
-    agents = {agent.name: (agent, kinds_of(agent, in_order)) for agent in market.agents if agent.name in names}
+    agents = {agent.name: (agent, kinds_of(agent, in_order)) for agent in markets[0].agents if agent.name in names}
     return {
-        name: tuple(AuditCase(agent, *play, kinds, box) for play in resolved)
+        name: tuple(AuditCase(agent, *play, kinds, box, caught) for play in resolved)
         for name, (agent, kinds) in ((name, agents[name]) for name in names)
     }
 
@@ -132,7 +128,7 @@ def _declared(mechanism: Auditable, market: Market) -> Mechanism:
 def audit_case(market: Market, mechanism: Mechanism, name: str) -> AuditCase:
     """Return the case of one agent at the market's horizon."""
     one_of(name, [agent.name for agent in market.agents], "agent", MarketError)
-    return audit_cases(market, mechanism, [name], [market.horizon])[name][0]
+    return audit_cases([market], mechanism, [name])[name][0]
 
 
 def representatives(cases: Mapping[str, AgentCases]) -> dict[str, str]:
@@ -159,25 +155,25 @@ def epoch_cases(case: AuditCase) -> list[AuditCase]:
     ]
 
 
+def most_earned(market: Market, name: str) -> float:
+    """Return the most that an agent can earn: the share of all rounds, or pages, at its best mean."""
+    if market.segments:
+        return sum(most_earned(own, name) for own in market.by_segment.values())
+    support = next((agent.support for agent in market.agents if agent.name == name), None)
+    return market.share * market.horizon * market.page_attention * (1.0 if support is None else max(support))
+
+
 OpponentsName = Literal["market", "any"]
 AlsoName = Literal["withholding", "splitting", "informed", "variants", "copy-cost"]
 
 
 @dataclass(frozen=True)
 class Question:
-    """The cases of an audit, with what holds for all of them.
+    """The cases of each audited agent, with what holds for all of them."""
 
-    market          as given, at its own horizon
-    cases           of each audited agent: one for each horizon, rising
-    representatives for each agent the first one that it can be exchanged with; only that one is searched
-    opponents       "market": honest, with their priors; "any": dominance
-    also            the deviations other than copies that are asked for
-    caught          the chance that a de-duplicator removes a copy
-    """
-
-    market: Market
+    market: Market  # as given, at its own horizon
     cases: dict[str, AgentCases]
-    representatives: dict[str, str]
+    representatives: dict[str, str]  # the first agent that each can be exchanged with; only that one is searched
     tolerance: float
     opponents: OpponentsName = "market"
     also: frozenset[AlsoName] = frozenset()
@@ -200,13 +196,6 @@ class Question:
         """Cases of one agent of each kind."""
         return [self.cases[name] for name in dict.fromkeys(self.representatives.values())]
 
-    @property
-    def of_one_of_each_kind(self) -> Question:
-        """Question restricted to one agent of each kind."""
-        searched = dict.fromkeys(self.representatives.values())
-        cases = {name: self.cases[name] for name in searched}
-        return replace(self, cases=cases, representatives={name: name for name in searched})
-
 
 def checked_question(
     market: Market,
@@ -220,6 +209,8 @@ def checked_question(
 ) -> Question:
     """Check the arguments and return the question."""
     checked_market(market)
+    rounds_asked = [market.horizon] if horizons is None else checked_horizons(horizons)
+    markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in rounds_asked]
     if isinstance(mechanism, type) or not (isinstance(mechanism, Mechanism | BlackBox) or callable(mechanism)):
         raise MechanismError(
             f"expected a mechanism, a black box or a function of the market, got {brief(mechanism)}; "
@@ -250,14 +241,11 @@ def checked_question(
     if caught and opponents == "any":
         raise EngineError("expected opponents='market' with a de-duplicator, got opponents='any'; leave one out")
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
-    asked = [market.horizon] if horizons is None else checked_horizons(horizons)
-    cases = {
-        name: tuple(replace(case, caught=caught) for case in own) if caught else own
-        for name, own in audit_cases(market, mechanism, agents, asked).items()
-    }
+    cases = audit_cases(markets, mechanism, agents, caught)
+    first_alike = representatives(cases)
     if not all(case.running.ranks_slots for of_agent in cases.values() for case in of_agent):
         check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
-    return Question(market, cases, representatives(cases), slack, opponents, frozenset(others), caught)
+    return Question(market, cases, first_alike, slack, opponents, frozenset(others), caught)
 
 
 def checked_horizons(horizons: object) -> list[int]:

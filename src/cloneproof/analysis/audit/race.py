@@ -32,8 +32,7 @@ from cloneproof.analysis.audit.race_state import (
     RaceEntry,
     confirmation_level,
 )
-from cloneproof.analysis.audit.result import pays, relative_gain_at_most
-from cloneproof.analysis.audit.search_result import SearchResult
+from cloneproof.analysis.audit.search_result import SearchResult, pays, relative_gain_at_most
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import PairedSampling, Payoff, sampled_gain
 from cloneproof.analysis.search import Search, run_search, until_interrupted
@@ -163,7 +162,8 @@ def confirmations(state: Race, of_budget: float = 1.0) -> Iterator[Draw]:
     the pairs still forecast are drawn, and at least a quarter more than there are.
     """
     while True:
-        left = (entry for entry in state.looks if entry.attacks and not pays_surely(state, entry))
+        attacks = (entry for entry in state.looks if entry.attacks)
+        left = (entry for entry in attacks if not pays(state.most_precise(entry).witness, state.tolerance))
         ways = {(entry, fresh): cost_of_confirmation(state, entry, fresh) for entry in left for fresh in (True, False)}
         way = min(ways, key=lambda known: ways[known], default=None)
         if way is None or ways[way] > worth_confirming(state, way[0], of_budget):
@@ -173,11 +173,6 @@ def confirmations(state: Race, of_budget: float = 1.0) -> Iterator[Draw]:
         done, cost = 0 if draws is None else draws.pairs, (draws or state.looks[entry]).cost
         pairs = min(state.most, done + max(FEW, done // 4, math.ceil(ways[way] / cost / 2)))
         yield Draw(entry, pairs, 2 * pairs >= state.strata[id(entry.case.market)], fresh)
-
-
-def pays_surely(state: Race, entry: RaceEntry) -> bool:
-    """Return whether nothing is left to confirm."""
-    return pays(state.most_precise(entry).witness, state.tolerance)
 
 
 def worth_confirming(state: Race, entry: RaceEntry, of_budget: float) -> float:
@@ -242,7 +237,7 @@ def what_would_settle(state: Race) -> str:
         for entry, draws in state.looks.items()
         if entry.attacks
     }
-    entry = min(wanted, key=lambda one: wanted[one] * state.looks[one].cost, default=None)
+    entry = min(wanted, key=lambda entry: wanted[entry] * state.looks[entry].cost, default=None)
     if state.budget is None or entry is None or math.isinf(wanted[entry]) or state.anybody_pays():
         return ""
     draws, pairs, rounds = state.most_precise(entry), math.ceil(wanted[entry]), entry.case.horizon

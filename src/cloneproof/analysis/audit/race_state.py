@@ -46,7 +46,7 @@ from cloneproof._clock import now
 from cloneproof._randomness import substream
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase
-from cloneproof.analysis.audit.result import SampledDeviation, Witness, does_not_pay, pays
+from cloneproof.analysis.audit.search_result import SampledDeviation, Witness, does_not_pay, pays
 from cloneproof.analysis.gain import PairedSampling, PassLength, sampled_gain
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName
@@ -347,7 +347,8 @@ class Race:
             pairs, 1 - level / 2, seed, stratify, False, self.deadline.left,
             resume=None if before is None else before.totals, outcomes=self.outcomes, bounds=self.bounds,
         )  # fmt: skip
-        gain = sampled_gain(case.market, case.played, case.deviation(entry.copies), sampling)
+        deviation = case.deviation(entry.copies)
+        gain = sampled_gain(case.market, case.played, deviation, sampling)
         done = gain.runs - (0 if before is None else before.pairs)
         seconds = (now() - begun) / max(1, done)
         cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)
@@ -356,7 +357,7 @@ class Race:
         sample = SampledDeviation(
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress, self.bounds
         )
-        witness = case.witness(entry.copies, gain.finding)
+        witness = Witness.of(deviation, case.market, gain.finding)
         # Two statements come from the same pairs: an interval at the candidate's own level, and an upper end at the
         # level of "none gains more", which needs no union over candidates. Both are confidence sequences, so that it
         # does not matter when the race stops or how often a candidate was continued.

@@ -1,35 +1,23 @@
-"""The result of an audit: a verdict, its witness, and its scope.
-
-A gain counts as above the tolerance only if its whole enclosure does: an enclosure in balls, a confidence sequence, or
-floats whose counted rounding bound the gain exceeds a thousandfold (the bound counts operations, which is no proof). A
-heuristic error, as of a quadrature, decides nothing.
-"""
+"""The result of an audit: a verdict, its witness, its scope, and what is compared with honesty beside copies."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from cloneproof._data import columns_of
+from cloneproof._data import Data, columns_of
 from cloneproof._sections import report
 from cloneproof._tables import Tabular
-from cloneproof.analysis.audit.gained import CopyLimit, Deduplication, InformedGain, KnowledgeGain, NearCopyGain
+from cloneproof.analysis.audit.search_result import SampledDeviation, ThresholdGains, Witness
 from cloneproof.analysis.gain import Finding
-from cloneproof.engines.estimate import BoundsName, Estimate
-from cloneproof.engines.monte_carlo.statistics import RunTotals
+from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError
-from cloneproof.market.market import FullCopies, Market
+from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
-MARGIN = 1000.0  # A gain in floats must exceed its counted rounding bound this many times.
-NEARLY = 0.01  # Of gains that differ by a smaller part the simpler one is shown.
-
-
 Verdict = Literal["exploitable", "clone-proof", "undecided"]
-ThresholdGains = tuple[tuple[float, Estimate], ...]  # a score that must be beaten, and the largest gain at it
 
 
 class ScoreGain(NamedTuple):
@@ -49,66 +37,203 @@ class AuditState(StrEnum):
     OPEN = "open"  # some of those tried may pay, and time or runs were out
 
 
-def most_earned(market: Market, name: str) -> float:
-    """Return the most that an agent can earn: the share of all rounds, or pages, at its best mean."""
-    if market.segments:
-        return sum(most_earned(own, name) for own in market.by_segment.values())
-    support = next((agent.support for agent in market.agents if agent.name == name), None)
-    return market.share * market.horizon * market.page_attention * (1.0 if support is None else max(support))
-
-
-@dataclass(frozen=True, repr=False)
-class Witness(Finding):
-    """A deviation and what it is worth: everything needed to play it again.
+@dataclass(frozen=True)
+class CopyLimit(Finding):
+    """The limit of ever more copies of one original, in which the agent is served only by new copies.
 
     Attributes
     ----------
     agent : str
-        Who deviates.
-    copies : tuple of int
-        How often it registers each of its originals.
-    honest, copied, gain : Estimate
-        Its payoff when honest, its payoff with these copies, and the difference.
-    market : Market
-        With the horizon and the opponents of the deviation: their priors, or the means that a search found.
-    all_copies : dict of str to tuple of int
-        What everybody registers in that market.
-    argued : bool
-        Whether a theorem speaks for it and nothing was computed: its numbers are only what the theorem leaves possible.
-    by_segment : dict of str to Finding
-        Both payoffs and the gain in each segment, if they were computed in floats and the market has segments.
+        Who copies.
+    original : int
+        Which of its originals, counted from 1.
+    horizon : int
+        The rounds of the market.
+    honest, copied, gain, by_segment
+        Its payoff when honest, the payoff that copies tend to, and the difference: no gain of any number of copies.
     """
 
     keys_of_data = (
-        "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies", "argued?",
+        "agent", "original", "horizon", "honest", "limit_payoff=copied", "limit_of_gain=gain",
+        "limit_of_relative_gain=relative_gain",
     )  # fmt: skip
 
     agent: str
-    copies: tuple[int, ...]
-    market: Market
-    all_copies: FullCopies
-    argued: bool = False
+    original: int
+    horizon: int
 
-    def __repr__(self) -> str:
-        if self.argued:
-            most = "no gain" if self.gain.high <= 0 else f"a gain of at most {self.gain.high:.3g}"
-            what = f"Witness(agent={self.agent!r}, copies={self.copies}, horizon={self.horizon}"
-            return f"{what}, {most} by an argument, none computed)"
-        relative = f"{self.relative_gain:+.2%}" if self.honest.value > 0 else "of nothing"
+    @property
+    def words(self) -> str:
+        """A sentence such as "with ever more copies of original 1 of ana the gain tends to -3 ± 0.2"."""
         return (
-            f"Witness(agent={self.agent!r}, copies={self.copies}, horizon={self.horizon}, gain={self.gain.value:.6g} "
-            f"± {self.gain.error:.2g} ({relative}, {self.gain.kind}))"
+            f"with ever more copies of original {self.original} of {self.agent} the gain at horizon {self.horizon} "
+            f"tends to {self.gain.value:.4g} ± {self.gain.error:.2g}"
         )
 
-    @property
-    def horizon(self) -> int:
-        """Rounds of its market."""
-        return self.market.horizon
 
-    @property
-    def gain_at_most(self) -> float:
-        """Upper end of the gain, and no more than the agent can earn."""
-        return min(self.gain.high, max(0.0, most_earned(self.market, self.agent) - max(0.0, self.honest.low)))
+@dataclass(frozen=True)
+class KnowledgeGain(Finding):
+    """The ceiling of knowledge: what an agent gains that lists its best original alone.
+
+    Attributes
+    ----------
+    agent : str
+        Whose list.
+    horizon : int
+        The rounds of the market.
+    honest, copied, gain, by_segment
+        Its honest payoff, that of its best original alone, and the difference.
+    proven : bool
+        Whether no list gains more, by a theorem (docs/textbook/knowledge.md); otherwise it is an estimate.
+    beaten_by : tuple of int or None
+        Copies that were found to gain more, where it is not proven.
+    """
+
+    keys_of_data = ("agent", "horizon", "honest", "gain", "relative_gain", "proven", "beaten_by?")
+
+    agent: str
+    horizon: int
+    proven: bool
+    beaten_by: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class CopiesCaught(Finding):
+    """What registering so many copies of one original gains if a de-duplicator catches some of them."""
+
+    keys_of_data = ("copies", "honest", "gain", "relative_gain")
+
+    copies: int
+
+
+@dataclass(frozen=True)
+class Deduplication(Data):
+    """What a de-duplicator leaves to gain.
+
+    Attributes
+    ----------
+    caught : float
+        The chance that a copy beyond the first of an original is removed before play.
+    by_copies : tuple of CopiesCaught
+        The gain by number of copies of one original; empty where no copies pay anyway.
+    needed : float or None
+        The least chance at which no number of copies up to `limit` gains more than `pays` of the honest payoff,
+        interpolated; 0 if none is needed, None if it was not computed.
+    limit : int
+        The most copies.
+    pays : float
+        The relative gain from which copies count as paying.
+    needed_at_most : float or None
+        The same as `needed` at the upper ends of the gains.
+    """
+
+    caught: float
+    by_copies: tuple[CopiesCaught, ...]
+    needed: float | None
+    limit: int
+    pays: float
+    needed_at_most: float | None = None
+
+
+@dataclass(frozen=True)
+class InformedResponse(Finding):
+    """The best registration found for one realisation of the agent's means, which has this chance under its prior."""
+
+    keys_of_data = ("means", "chance", "copies", "honest", "best=copied")
+
+    means: tuple[float, ...]
+    chance: float
+    copies: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Naming(Finding):
+    """What it is worth to register one's best original alone, and the platform's regret if one or all agents do.
+
+    They name the right one with the chance `accuracy`; otherwise another one is named, each as likely.
+    """
+
+    keys_of_data = ("accuracy", "honest", "gain", "relative_gain", "regret_if_one", "regret_if_all")
+
+    accuracy: float
+    regret_if_one: Estimate
+    regret_if_all: Estimate
+
+
+@dataclass(frozen=True, repr=False)
+class InformedGain(Finding):
+    """What an agent earns if it knows its means before it registers, against honest others with their priors.
+
+    Attributes
+    ----------
+    agent : str
+        Who is informed.
+    horizon : int
+        The rounds of the market.
+    honest, copied, gain, by_segment
+        Its honest payoff before means are drawn; the average, over realisations of its means, of its payoff with the
+        best registration found for each; and the difference.
+    responses : tuple of InformedResponse
+        The registration for each realisation, up to exchanges of originals of equal prior. Empty if worlds were
+        sampled: it registers its best original alone in each.
+    complete : bool
+        Whether no other registration is better at any realisation; else `gain` is that of the best of those tried.
+    regret : Estimate or None
+        The platform's regret if nobody names an original; None if it could not be computed.
+    naming : tuple of Naming
+        What the agent gains and the platform loses if agents name their best original, right with several chances.
+    """
+
+    keys_of_data = (
+        "agent", "horizon", "honest", "informed=copied", "gain", "relative_gain", "complete", "regret", "naming",
+        "responses",
+    )  # fmt: skip
+
+    agent: str
+    horizon: int
+    responses: tuple[InformedResponse, ...]
+    complete: bool
+    regret: Estimate | None = None
+    naming: tuple[Naming, ...] = ()
+
+    def __repr__(self) -> str:
+        best = "best response" if self.complete else "best of those tried"
+        return (
+            f"InformedGain(agent={self.agent!r}, horizon={self.horizon}, gain={self.gain.value:.6g} ± "
+            f"{self.gain.error:.2g} ({self.relative_gain:+.2%}, {self.gain.kind}), {best})"
+        )
+
+
+@dataclass(frozen=True)
+class NearCopyGain(Finding):
+    """What an agent gains that registers variants of each of its originals, against honest others.
+
+    Attributes
+    ----------
+    agent : str
+        Who registers variants.
+    horizon : int
+        The rounds of the market.
+    variants : int
+        How many in place of each original.
+    spread, new : float or None
+        How they differ: the standard deviation of their log-odds, or the chance that one is a new item (`cp.Search`).
+    honest, copied, gain, by_segment
+        Its honest payoff, its payoff with the variants, and the difference.
+    ceiling : Estimate or None
+        The most that a theorem lets them gain; None if none applies or no engine could compute it.
+    """
+
+    keys_of_data = (
+        "agent", "horizon", "variants", "spread", "new", "honest", "copied", "gain", "relative_gain", "ceiling",
+    )  # fmt: skip
+
+    agent: str
+    horizon: int
+    variants: int
+    spread: float | None
+    new: float | None
+    ceiling: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -172,20 +297,6 @@ class AuditScope:
 
     def __str__(self) -> str:
         return str(report("words").scope_words(self))
-
-
-@dataclass(frozen=True)
-class SampledDeviation:
-    """A sampled deviation: what is needed to draw the same pairs again, and their sums."""
-
-    agent: str
-    copies: tuple[int, ...]
-    market: Market
-    mechanism: Mechanism
-    seed: int
-    confidence: float
-    progress: RunTotals
-    bounds: BoundsName
 
 
 @dataclass(frozen=True, repr=False)
@@ -360,60 +471,3 @@ def _score(threshold: float) -> float | str:
     if math.isfinite(threshold):
         return threshold
     return "nobody else has a score" if threshold < 0 else "out of reach"
-
-
-def pays(witness: Finding, tolerance: float) -> bool:
-    """Return whether the gain is surely above the tolerance."""
-    error = _gain_error(witness)
-    return error is not None and witness.gain.value - error > tolerance * _honest_bound(witness, +1)
-
-
-def does_not_pay(witness: Finding, tolerance: float) -> bool:
-    """Return whether the gain is surely at most the tolerance."""
-    error = _gain_error(witness)
-    return error is not None and witness.gain.value + error <= tolerance * _honest_bound(witness, -1)
-
-
-def is_open(witness: Witness, tolerance: float) -> bool:
-    """Return whether neither is sure."""
-    return not pays(witness, tolerance) and not does_not_pay(witness, tolerance)
-
-
-def relative_gain_at_most(witness: Witness) -> float | None:
-    """Return a bound of the relative gain (0 if it gains nothing); None if its error is heuristic."""
-    error = _gain_error(witness)
-    if error is None:
-        return None
-    least = _honest_bound(witness, -1)
-    most = min(witness.gain.value + error, most_earned(witness.market, witness.agent) - least)
-    if most <= 0:
-        return 0.0
-    return most / least if least > 0 else math.inf
-
-
-def best_of(witnesses: Iterable[Witness]) -> Witness:
-    """Return the largest relative gain; among equals, the fewest arms."""
-    return max(witnesses, key=lambda witness: (witness.relative_gain, -sum(witness.copies)))
-
-
-def simplest_of(witnesses: Iterable[Witness]) -> Witness:
-    """Return the witness to show: the fewest arms with a relative gain within a hundredth of the largest."""
-    listed = list(witnesses)
-    largest = best_of(listed).relative_gain
-    enough = largest - NEARLY * abs(largest) if math.isfinite(largest) else largest
-    nearly_best = (witness for witness in listed if witness.relative_gain >= enough)
-    return min(nearly_best, key=lambda witness: (sum(witness.copies), witness.horizon))
-
-
-def _gain_error(witness: Finding) -> float | None:
-    """Return the error with its margin; None if it is heuristic."""
-    gain = witness.gain
-    if gain.kind != "estimated":
-        return gain.error
-    return None if gain.heuristic else MARGIN * gain.error
-
-
-def _honest_bound(witness: Finding, side: int) -> float:
-    """Return the upper (+1) or lower (-1) end of the honest payoff, with its margin."""
-    margin = MARGIN if witness.honest.kind == "estimated" else 1.0
-    return max(0.0, witness.honest.value + side * margin * witness.honest.error)

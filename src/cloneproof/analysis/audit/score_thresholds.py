@@ -190,16 +190,14 @@ class AwardLaw:
 class ScoreProfile:
     """A vector of copies of the agent, in rewards (before the share).
 
-    mean    of an exploration round; excess: how much better the chosen arm is, on average
-    varied  scores and awards if the originals differ in their means; level: if they do not
-    ideal   it stands for all vectors of at least this many arms: with a score it wins the award, at any threshold
+    An `ideal` one stands for all vectors of at least this many arms: with a score it wins the award, at any threshold.
     """
 
     copies: CopyVector
-    mean: Fraction
-    excess: Number
-    varied: AwardLaw | None = None
-    level: AwardLaw | None = None
+    mean: Fraction  # of an exploration round
+    excess: Number  # how much better the chosen arm is, on average
+    varied: AwardLaw | None = None  # if the originals differ in their means
+    level: AwardLaw | None = None  # if they do not
     ideal: bool = False
 
     @property
@@ -233,7 +231,7 @@ class ScoreProfiler:
     def profile(self, copies: CopyVector) -> ScoreProfile:
         game, arms = self.game, sum(copies)
         originals = [CopiedOriginal(atoms, count) for atoms, count in zip(game.priors, copies, strict=True)]
-        mean = sum((prior_mean(each.atoms) * each.copies for each in originals), Fraction(0)) / arms
+        mean = sum((prior_mean(original.atoms) * original.copies for original in originals), Fraction(0)) / arms
         contested = game.contested and game.scored(arms)
         ordered = contested and game.phases.order_matters(arms)
         with ctx.workprec(PRECISION):

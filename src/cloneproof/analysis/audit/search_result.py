@@ -1,68 +1,194 @@
-"""The result of a search for one agent at one horizon: the deviations evaluated, and what was left out and why."""
+"""What a search found: deviations with what they are worth, whether they surely pay, and what was left out and why.
+
+A gain counts as above the tolerance only if its whole enclosure does: an enclosure in balls, a confidence sequence, or
+floats whose counted rounding bound the gain exceeds a thousandfold (the bound counts operations, which is no proof). A
+heuristic error, as of a quadrature, decides nothing.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
 from typing import ClassVar, Literal, Self, TypeVar
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.question import AuditCase, OpponentsName
-from cloneproof.analysis.audit.result import (
-    SampledDeviation,
-    ThresholdGains,
-    Witness,
-    best_of,
-    pays,
-    relative_gain_at_most,
-)
+from cloneproof.analysis.audit.question import AuditCase, OpponentsName, most_earned
 from cloneproof.analysis.audit.theorems import Argument, Basis
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import ExactEngine
 from cloneproof.analysis.gain import Finding, Payoff
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import BoundsName, Estimate
+from cloneproof.engines.monte_carlo.statistics import RunTotals
+from cloneproof.market.market import FullCopies, Market
+from cloneproof.mechanisms.mechanism import Mechanism
+
+MARGIN = 1000.0  # A gain in floats must exceed its counted rounding bound this many times.
+NEARLY = 0.01  # Of gains that differ by a smaller part the simpler one is shown.
 
 KnownArguments = dict[AuditCase, Argument]
-BoundedDeviation = tuple[Witness, float | None]  # and a bound of its relative gain, if one is known
+ThresholdGains = tuple[tuple[float, Estimate], ...]  # a score that must be beaten, and the largest gain at it
 EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument", "dominance"]
+
+
+@dataclass(frozen=True, repr=False)
+class Witness(Finding):
+    """A deviation and what it is worth: everything needed to play it again.
+
+    Attributes
+    ----------
+    agent : str
+        Who deviates.
+    copies : tuple of int
+        How often it registers each of its originals.
+    honest, copied, gain : Estimate
+        Its payoff when honest, its payoff with these copies, and the difference.
+    market : Market
+        With the horizon and the opponents of the deviation: their priors, or the means that a search found.
+    all_copies : dict of str to tuple of int
+        What everybody registers in that market.
+    argued : bool
+        Whether a theorem speaks for it and nothing was computed: its numbers are only what the theorem leaves possible.
+    by_segment : dict of str to Finding
+        Both payoffs and the gain in each segment, if they were computed in floats and the market has segments.
+    """
+
+    keys_of_data = (
+        "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies", "argued?",
+    )  # fmt: skip
+
+    agent: str
+    copies: tuple[int, ...]
+    market: Market
+    all_copies: FullCopies
+    argued: bool = False
+
+    @classmethod
+    def of(cls, deviation: CopiesOf, market: Market, paid: Finding) -> Self:
+        """Return what was found of these copies in a market."""
+        everybody = deviation.sampled(market).copies
+        return cls(*paid.numbers, deviation.agent, deviation.copies, market, everybody, by_segment=paid.by_segment)
+
+    def __repr__(self) -> str:
+        if self.argued:
+            most = "no gain" if self.gain.high <= 0 else f"a gain of at most {self.gain.high:.3g}"
+            what = f"Witness(agent={self.agent!r}, copies={self.copies}, horizon={self.horizon}"
+            return f"{what}, {most} by an argument, none computed)"
+        relative = f"{self.relative_gain:+.2%}" if self.honest.value > 0 else "of nothing"
+        return (
+            f"Witness(agent={self.agent!r}, copies={self.copies}, horizon={self.horizon}, gain={self.gain.value:.6g} "
+            f"± {self.gain.error:.2g} ({relative}, {self.gain.kind}))"
+        )
+
+    @property
+    def horizon(self) -> int:
+        """Rounds of its market."""
+        return self.market.horizon
+
+    @property
+    def gain_at_most(self) -> float:
+        """Upper end of the gain, and no more than the agent can earn."""
+        return min(self.gain.high, max(0.0, most_earned(self.market, self.agent) - max(0.0, self.honest.low)))
+
+
+BoundedDeviation = tuple[Witness, float | None]  # and a bound of its relative gain, if one is known
+
+
+def pays(witness: Finding, tolerance: float) -> bool:
+    """Return whether the gain is surely above the tolerance."""
+    error = _gain_error(witness)
+    return error is not None and witness.gain.value - error > tolerance * _honest_bound(witness, +1)
+
+
+def does_not_pay(witness: Finding, tolerance: float) -> bool:
+    """Return whether the gain is surely at most the tolerance."""
+    error = _gain_error(witness)
+    return error is not None and witness.gain.value + error <= tolerance * _honest_bound(witness, -1)
+
+
+def relative_gain_at_most(witness: Witness) -> float | None:
+    """Return a bound of the relative gain (0 if it gains nothing); None if its error is heuristic."""
+    error = _gain_error(witness)
+    if error is None:
+        return None
+    least = _honest_bound(witness, -1)
+    most = min(witness.gain.value + error, most_earned(witness.market, witness.agent) - least)
+    if most <= 0:
+        return 0.0
+    return most / least if least > 0 else math.inf
+
+
+def best_of(witnesses: Iterable[Witness]) -> Witness:
+    """Return the largest relative gain; among equals, the fewest arms."""
+    return max(witnesses, key=lambda witness: (witness.relative_gain, -sum(witness.copies)))
+
+
+def simplest_of(witnesses: Iterable[Witness]) -> Witness:
+    """Return the witness to show: the fewest arms with a relative gain within a hundredth of the largest."""
+    listed = list(witnesses)
+    largest = best_of(listed).relative_gain
+    enough = largest - NEARLY * abs(largest) if math.isfinite(largest) else largest
+    nearly_best = (witness for witness in listed if witness.relative_gain >= enough)
+    return min(nearly_best, key=lambda witness: (sum(witness.copies), witness.horizon))
+
+
+def simplest_firm(paying: list[Witness]) -> Witness:
+    """Return the simplest of the best deviations that pay, preferably one with rigorous bounds."""
+    simplest = simplest_of(paying)
+    firm = [witness for witness in paying if witness.gain.kind != "estimated"]
+    good = [witness for witness in firm if witness.relative_gain >= simplest.relative_gain * (1 - NEARLY)]
+    return simplest_of(good) if good else simplest
+
+
+def _gain_error(witness: Finding) -> float | None:
+    """Return the error with its margin; None if it is heuristic."""
+    gain = witness.gain
+    if gain.kind != "estimated":
+        return gain.error
+    return None if gain.heuristic else MARGIN * gain.error
+
+
+def _honest_bound(witness: Finding, side: int) -> float:
+    """Return the upper (+1) or lower (-1) end of the honest payoff, with its margin."""
+    margin = MARGIN if witness.honest.kind == "estimated" else 1.0
+    return max(0.0, witness.honest.value + side * margin * witness.honest.error)
+
+
+@dataclass(frozen=True)
+class SampledDeviation:
+    """A sampled deviation: what is needed to draw the same pairs again, and their sums."""
+
+    agent: str
+    copies: tuple[int, ...]
+    market: Market
+    mechanism: Mechanism
+    seed: int
+    confidence: float
+    progress: RunTotals
+    bounds: BoundsName
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The deviations of one agent at one horizon.
-
-    engine     what evaluated them; "argument" if nothing was evaluated
-    honest     the honest payoff, if it is known
-    argument   why no copies can pay, if that is known without what was evaluated
-    left_out   the vectors that were not evaluated, and why; vectors that were left out at all horizons together are
-               listed at the first
-
-    Of a race:
-
-    at_most    relative gains whose largest bounds those of all candidates together
-    worlds     worlds without some originals, played only as bounds
-    covers     whether the worlds and deviations of `at_most` bound every replication (`arguments.arms_in_play`)
-    more       what more work would settle, in a sentence
-    added      the vectors that were added where the gain rose, in the order in which they were tried
-
-    Against any opponents (`against`):
-
-    thresholds  the largest gain at each score that must be beaten
-    """
+    """The deviations of one agent at one horizon; vectors left out at all horizons are listed at the first."""
 
     against: ClassVar[OpponentsName] = "market"
 
     case: AuditCase
-    engine: EngineUsed
+    engine: EngineUsed  # "argument" if nothing was evaluated
     honest: Payoff | None
-    argument: Argument | None = None
+    argument: Argument | None = None  # why no copies can pay, if that is known without what was evaluated
     evaluated: dict[CopyVector, Witness] = field(default_factory=dict)
-    left_out: dict[CopyVector, str] = field(default_factory=dict)
+    left_out: dict[CopyVector, str] = field(default_factory=dict)  # and why
+    # of a race
     samples: dict[CopyVector, SampledDeviation] = field(default_factory=dict)
-    at_most: dict[CopyVector, float | None] = field(default_factory=dict)
-    worlds: dict[CopyVector, Witness] = field(default_factory=dict)
-    covers: bool = False
-    added: tuple[CopyVector, ...] = ()
-    more: str = ""
+    at_most: dict[CopyVector, float | None] = field(default_factory=dict)  # the largest bounds all candidates together
+    worlds: dict[CopyVector, Witness] = field(default_factory=dict)  # without some originals, played only as bounds
+    covers: bool = False  # whether those of `at_most` bound every replication (`arguments.arms_in_play`)
+    added: tuple[CopyVector, ...] = ()  # where the gain rose, in the order in which they were tried
+    more: str = ""  # what more work would settle, in a sentence
+    # against any opponents: the largest gain at each score that must be beaten
     thresholds: ThresholdGains = ()
 
     @property
@@ -107,20 +233,14 @@ class DominanceResult(SearchResult):
     """Deviations of one agent, each against the opponents at which it gains most.
 
     A gain at a threshold bounds what any opponents allow; only `attack` is known to be realised by some.
-
-    argument    why no copies pay, or what was found instead
-    tried       the deviations, which are those of several epochs if the mechanism restarts
-    closest     the deviation that the argument is about
-    attack      a deviation and opponents with a proven gain
-    notes       remarks for the reader
     """
 
     against = "any"
 
     argument: Argument
-    tried: tuple[Witness, ...] = ()
-    closest: Witness = field(kw_only=True)
-    attack: Witness | None = None
+    tried: tuple[Witness, ...] = ()  # in several epochs if the mechanism restarts
+    closest: Witness = field(kw_only=True)  # which the argument is about
+    attack: Witness | None = None  # a deviation and opponents with a proven gain
     notes: tuple[str, ...] = ()
 
     @property
@@ -150,23 +270,15 @@ T = TypeVar("T")
 
 def found_together(results: Iterable[AnyResult]) -> list[list[AnyResult]]:
     """Return what was found in one pass over all horizons of an agent; what was sampled stands alone."""
-    groups: list[list[AnyResult]] = []
-    for result in results:
-        last = groups[-1][-1] if groups else None
-        if last is not None and result.engine != "sampled" and _of_one_pass(last, result):
-            groups[-1].append(result)
-        else:
-            groups.append([result])
-    return groups
-
-
-def _of_one_pass(one: SearchResult, other: SearchResult) -> bool:
-    return (one.agent, one.engine) == (other.agent, other.engine) and [*one.evaluated] == [*other.evaluated]
+    passes = groupby(
+        results, lambda result: (result.agent, result.case if result.engine == "sampled" else result.engine)
+    )
+    return [list(together) for _, together in passes]
 
 
 def by_vector(at_horizons: Iterable[Sequence[T]]) -> list[T]:
     """Return what is listed for each vector at each horizon, all horizons of a vector in turn."""
-    return [one for of_vector in zip(*at_horizons, strict=True) for one in of_vector]
+    return [*chain.from_iterable(zip(*at_horizons, strict=True))]
 
 
 def tried_by_agent(results: Iterable[SearchResult]) -> list[list[Witness]]:
@@ -196,22 +308,17 @@ def argued_result(case: AuditCase, vector: CopyVector, argument: Argument) -> Se
         gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
     else:
         gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
-    witness = replace(case.witness(vector, Finding(payoff, payoff, gain)), argued=True)
+    witness = replace(Witness.of(case.deviation(vector), case.market, Finding(payoff, payoff, gain)), argued=True)
     return SearchResult(case, "argument", Payoff(payoff), argument, {vector: witness})
 
 
 @dataclass(frozen=True)
 class FoundDeviations:
-    """What a strategy of the audit found for one agent of each kind.
-
-    notes    remarks for the reader
-    by_scan  whether a theorem on slots speaks about every agent and horizon, so that at most a few deviations were
-             evaluated
-    """
+    """What a strategy of the audit found for one agent of each kind."""
 
     results: tuple[SearchResult, ...]
     notes: tuple[str, ...] = ()
-    by_scan: bool = False
+    by_scan: bool = False  # whether a theorem on slots speaks about every case, so that few deviations were evaluated
 
 
 def for_exchangeable(result: SearchResult, case: AuditCase) -> SearchResult:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import Question
-from cloneproof.analysis.audit.result import Audit, Witness, pays
+from cloneproof.analysis.audit.result import Audit
+from cloneproof.analysis.audit.search_result import Witness, pays
 from cloneproof.analysis.deviations import CopiesOf, honesty
 from cloneproof.analysis.gain import PairedSampling, compared, exact_gain, exact_payoffs, sampled_gain
 from cloneproof.analysis.search import Search
@@ -21,7 +22,7 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import strata_of
 from cloneproof.engines.monte_carlo.statistics import FIRST_TIME
 from cloneproof.errors import EngineError
-from cloneproof.market.market import Market, full_copies
+from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 FEW_ROUNDS = 64  # up to here every horizon is tried
@@ -36,7 +37,7 @@ def attack_in(
     """Return what these copies gain in a market, exactly or from pairs of runs; an `EngineError` where it cannot."""
     if exactly and isinstance(mechanism, Mechanism):
         with clock.for_engines():
-            found = exact_gain(market, mechanism, deviation)
+            finding = exact_gain(market, mechanism, deviation)
     else:
         runs = search.runs or PAIRS
         in_passes = runs >= FIRST_TIME * len(strata_of(market).weights)
@@ -46,9 +47,8 @@ def attack_in(
         drawn = sampled_gain(market, mechanism, deviation, sampling)
         if not drawn.runs:
             raise EngineError("no pair of runs ended in time")
-        found = drawn.finding
-    copies = full_copies(market.agents, {deviation.agent: deviation.copies})
-    return Witness(*found.numbers, deviation.agent, deviation.copies, market, copies)
+        finding = drawn.finding
+    return Witness.of(deviation, market, finding)
 
 
 def smallest_attack(audit: Audit, question: Question, search: Search, clock: Deadline) -> Witness | None:
@@ -56,8 +56,9 @@ def smallest_attack(audit: Audit, question: Question, search: Search, clock: Dea
     if audit.verdict != "exploitable" or question.opponents == "any" or question.caught:
         return None
     agent, tolerance = audit.worst.agent, question.tolerance
-    paying = [one for one in (audit.worst, *audit.tried) if one.agent == agent and pays(one, tolerance)]
-    smallest = min(paying, key=lambda one: (sum(one.copies), one.horizon))
+    of_agent = (witness for witness in (audit.worst, *audit.tried) if witness.agent == agent)
+    paying = [witness for witness in of_agent if pays(witness, tolerance)]
+    smallest = min(paying, key=lambda witness: (sum(witness.copies), witness.horizon))
     mechanism = next(case.mechanism for case in question.cases[agent] if case.horizon == smallest.horizon)
     exactly = smallest.gain.kind in ("proven", "estimated")
     if question.box is not None or smallest.market.segments:
@@ -66,11 +67,13 @@ def smallest_attack(audit: Audit, question: Question, search: Search, clock: Dea
     def still(market: Market, copies: CopyVector = smallest.copies) -> Witness | None:
         """Return the attack there if it surely pays and there was time to know."""
         deviation = CopiesOf(agent, copies)
+        if clock.spent:
+            return None
         try:
-            found = None if clock.spent else attack_in(market, mechanism, deviation, search, clock.share(4), exactly)
+            attack = attack_in(market, mechanism, deviation, search, clock.share(4), exactly)
         except EngineError:
             return None
-        return found if found is not None and pays(found, tolerance) else None
+        return attack if pays(attack, tolerance) else None
 
     for rival in [own for own in smallest.market.agents if own.name != agent][:MOST_RIVALS]:
         market = smallest.market
@@ -87,22 +90,20 @@ def smallest_attack(audit: Audit, question: Question, search: Search, clock: Dea
 
 def _of_few_rounds(attack: Witness, mechanism: Mechanism, tolerance: float, clock: Deadline) -> Witness | None:
     """Return the attack at the first horizon at which it surely pays, if that is at most FEW_ROUNDS."""
+    deviation = CopiesOf(attack.agent, attack.copies)
     markets = [attack.market.with_horizon(rounds) for rounds in range(1, min(attack.horizon, FEW_ROUNDS) + 1)]
     try:
         with clock.share(2).for_engines():
             honest, paid = (
-                exact_payoffs([(market, mechanism) for market in markets], deviation)
-                for deviation in (honesty(attack.market, attack.agent), CopiesOf(attack.agent, attack.copies))
+                exact_payoffs([(market, mechanism) for market in markets], registered)
+                for registered in (honesty(attack.market, attack.agent), deviation)
             )
     except EngineError:
         return None
-    found = (
-        Witness(
-            *compared(honest[t.horizon], paid[t.horizon]).numbers, attack.agent, attack.copies, t, attack.all_copies
-        )
-        for t in markets
+    gains = (
+        Witness.of(deviation, market, compared(honest[market.horizon], paid[market.horizon])) for market in markets
     )
-    return next((witness for witness in found if pays(witness, tolerance)), None)
+    return next((witness for witness in gains if pays(witness, tolerance)), None)
 
 
 def _of_fewer_rounds(attack: Witness, still: Callable[[Market], Witness | None], exactly: bool) -> Witness:
@@ -110,8 +111,8 @@ def _of_fewer_rounds(attack: Witness, still: Callable[[Market], Witness | None],
     too_few = FEW_ROUNDS if exactly else 0
     while attack.horizon > max(1, NEAR_ROUNDS * too_few):
         rounds = (attack.horizon + too_few) // 2
-        found = still(attack.market.with_horizon(rounds))
-        if found is None and not exactly:
+        shorter = still(attack.market.with_horizon(rounds))
+        if shorter is None and not exactly:
             break
-        attack, too_few = (attack, rounds) if found is None else (found, too_few)
+        attack, too_few = (attack, rounds) if shorter is None else (shorter, too_few)
     return attack

@@ -18,13 +18,17 @@ from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, gr
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
 from cloneproof.analysis.audit.race import race
 from cloneproof.analysis.audit.race_state import ALPHA, RaceEntry
-from cloneproof.analysis.audit.result import Witness, best_of, is_open, simplest_of
 from cloneproof.analysis.audit.search_result import (
     ExactResult,
     FoundDeviations,
     KnownArguments,
     SearchResult,
+    Witness,
     argued_result,
+    best_of,
+    does_not_pay,
+    pays,
+    simplest_of,
     tried_by_agent,
     with_evaluated,
 )
@@ -107,13 +111,13 @@ def exact(
         return None
     (evaluations, engine), elementary = honest, _elementary(arguments)
     results: list[ExactResult] = []
-    for number, cases in enumerate(agents):
+    for cases, in_time in clock.shared_by(agents):
         paid = {horizon: payoff_of(evaluation, cases[0].name) for horizon, evaluation in evaluations.items()}
         more = more_vectors(cases, paid, elementary, question.tolerance)  # those that make the search complete
         vectors = list(dict.fromkeys([*grid(cases[0].kinds, search.copies)[0], *more]))
         start = [ExactResult(case, engine, paid[case.horizon], elementary.get(case)) for case in cases]
         rungs = ladders(cases[0].kinds, cases[-1].horizon)
-        results += search_vectors(start, vectors, rungs, clock.share(len(agents) - number))
+        results += search_vectors(start, vectors, rungs, in_time)
     if not any(result.evaluated for result in results):
         return None
     in_floats = FoundDeviations(tuple(results), (DRAFT,))
@@ -161,8 +165,12 @@ def search_vectors(
 def witnesses(results: Sequence[ExactResult], vector: CopyVector) -> list[Witness]:
     """Return the deviation at the horizon of each result."""
     markets = [result.case.under for result in results]
-    paid = exact_payoffs(markets, results[0].case.deviation(vector), results[0].engine)
-    return [result.case.witness(vector, compared(result.honest, paid[result.case.horizon])) for result in results]
+    deviation = results[0].case.deviation(vector)
+    paid = exact_payoffs(markets, deviation, results[0].engine)
+    return [
+        Witness.of(deviation, result.case.market, compared(result.honest, paid[result.case.horizon]))
+        for result in results
+    ]
 
 
 def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> tuple[list[ExactResult], list[str]]:
@@ -176,7 +184,8 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
     unclear = [
         witness
         for witness in chain(*tried)
-        if case_of[witness.agent, witness.horizon].argument is None and is_open(witness, tolerance)
+        if case_of[witness.agent, witness.horizon].argument is None
+        and not (pays(witness, tolerance) or does_not_pay(witness, tolerance))
     ]
     listed = best + sorted(unclear, key=lambda witness: sum(witness.copies))[:MOST_REFINED]
     wanted = {(witness.agent, witness.copies, witness.horizon): witness for witness in listed}

@@ -30,8 +30,7 @@ import numpy as np
 import scipy
 
 from cloneproof.analysis.audit.bar_ceiling import bars_ceiling
-from cloneproof.analysis.audit.question import AuditCase, epoch_cases
-from cloneproof.analysis.audit.result import most_earned
+from cloneproof.analysis.audit.question import AuditCase, epoch_cases, most_earned
 from cloneproof.bounds import log_mistake, pairs_apply
 from cloneproof.bounds.index import expected_gain_ceiling
 from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
@@ -107,20 +106,13 @@ class Basis(Enum):
 
 @dataclass(frozen=True)
 class Argument:
-    """Why no copies can pay in a case, or how much they may gain.
-
-    basis    what it rests on
-    words    a sentence
-    settles  whether it rules out gains above the tolerance
-    most     the gain in rewards that it leaves open
-    ceiling  a bound on all gains of copies and withholding, if it has one (a random end)
-    """
+    """Why no copies can pay in a case, or how much they may gain."""
 
     basis: Basis
     words: str
-    settles: bool = True
-    most: float = 0.0
-    ceiling: Estimate | None = None
+    settles: bool = True  # whether it rules out gains above the tolerance
+    most: float = 0.0  # the gain in rewards that it leaves open
+    ceiling: Estimate | None = None  # a bound on all gains of copies and withholding, at a random end
 
 
 def elementary(case: AuditCase) -> Argument | None:
@@ -475,9 +467,7 @@ def _ceiling(prior: Prior, *numbers: Any) -> tuple[float, bool]:  # noqa: ANN401
     return expected_gain_ceiling(_bins(prior), *numbers)
 
 
-@lru_cache(maxsize=64)
-def _bars_ceiling(prior: Prior, *numbers: Any) -> tuple[float, int, bool]:  # noqa: ANN401
-    return bars_ceiling(prior, *numbers)
+_bars_ceiling = lru_cache(maxsize=64)(bars_ceiling)
 
 
 def _bins(prior: Prior) -> list[tuple[float, float, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import Any
 from cloneproof._files import write_whole
 from cloneproof._version import package_versions
 from cloneproof.analysis.audit.question import AuditCase, audit_case
-from cloneproof.analysis.audit.result import Audit, Witness
+from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.score_thresholds import two_phase_game
+from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.audit.theorems import scan_theorem
 from cloneproof.analysis.certificate.bars_checker import bars_numbers
 from cloneproof.analysis.certificate.document import (
@@ -135,43 +136,54 @@ def write_json(data: dict[str, Any], path: str | Path) -> None:
 def checked_certificate(audit: Audit) -> dict[str, Any]:
     """Return the certificate as data, accepted by the checker."""
     audit.check_every_copy_played()
-    data = certificate(audit)
-    verification = check(data)
     most = max((sum(witness.copies) for witness in audit.tried), default=0)
-    for arms in (most, most + 1) if audit.verdict == "clone-proof" and most else ():
+    later = (most, most + 1) if audit.verdict == "clone-proof" and most else ()  # after the vectors that were swept
+    return first_accepted(certificate(audit, from_arms) for from_arms in (None, *later))
+
+
+def first_accepted(documents: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return the first certificate that the checker accepts."""
+    problem = ""
+    for document in documents:
+        verification = check(document)
         if verification.accepted:
-            break
-        data = certificate(audit, arms)  # the bound starts after the vectors that were swept
-        verification = check(data)
-    if not verification.accepted:
-        raise CertificateError(
-            f"expected a verdict that the checker can re-derive, got one it rejects: {verification.statement}"
-        )
-    return data
+            return document
+        problem = verification.statement
+    raise CertificateError(f"expected a verdict that the checker can re-derive, got one it rejects: {problem}")
 
 
 def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
     """Return the certificate as data, not yet checked; vectors of at least `from_arms` arms are left to a bound."""
     if audit.verdict == "undecided":
         raise CertificateError("expected a verdict to certify, got 'undecided', which claims nothing; search further")
-    witness = audit.worst
     if audit.verdict == "exploitable":
         _check_proven(audit)
-    horizon = witness.horizon if audit.verdict == "exploitable" else audit.market.horizon
-    case = audit_case(audit.market.with_horizon(horizon), audit.mechanism, witness.agent)
-    data: dict[str, Any] = {
+        market = audit.market.with_horizon(audit.worst.horizon)
+        return attack_certificate(market, audit.mechanism, audit.worst, audit.tolerance)
+    case = audit_case(audit.market, audit.mechanism, audit.worst.agent)
+    return _document(case, audit.verdict, audit.tolerance) | {"argument": _argument(audit, case, from_arms)}
+
+
+def attack_certificate(
+    market: Market, mechanism: Mechanism, witness: Witness, tolerance: float = 0.0
+) -> dict[str, Any]:
+    """Return the certificate of an attack in the market as data, not yet checked."""
+    case = audit_case(market, mechanism, witness.agent)
+    return _document(case, "exploitable", tolerance) | {"witness": _witness_data(witness)}
+
+
+def _document(case: AuditCase, verdict: str, tolerance: float) -> dict[str, Any]:
+    """Return what every certificate has."""
+    return {
         "format": FORMAT,
         "version": VERSION,
         "made_by": package_versions("cloneproof", "python-flint"),
-        "agent": witness.agent,
-        "verdict": audit.verdict,
-        "tolerance": audit.tolerance,
+        "agent": case.agent.name,
+        "verdict": verdict,
+        "tolerance": tolerance,
         "market": market_data(case.market),
         "mechanism": mechanism_data(case.running),
     }
-    if audit.verdict == "exploitable":
-        return data | {"witness": _witness_data(witness)}
-    return data | {"argument": _argument(audit, case, from_arms)}
 
 
 def _check_proven(audit: Audit) -> None:

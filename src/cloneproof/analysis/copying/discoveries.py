@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Final, Literal
@@ -18,14 +18,13 @@ from typing import Final, Literal
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof.analysis.copying.alike import Links, alike
+from cloneproof.analysis.copying.alike import alike
 from cloneproof.analysis.copying.fingerprints import CellGroup, Fingerprints
 from cloneproof.analysis.copying.judging import TRUST, joined, log_one_item, log_shared, log_trusted
 from cloneproof.analysis.copying.priors import (
     MOST_IN_UNIT,
     MOST_UNITS,
     ArmEvidence,
-    FittedWithout,
     RateLaw,
     arm_evidence,
     deal_folds,
@@ -39,7 +38,6 @@ from cloneproof.errors import OutOfTimeError
 SHARES: Final = {"one": 0.2, "alike": 0.8}  # of the level, for single agents and for arms that are alike
 DRAWS: Final = 299  # worlds drawn for a p-value
 ASKED_ANYWAY: Final = 10  # most promising questions, which are answered even without time
-AT_ONCE: Final = 500  # groups of arms in one product of matrices
 SEED: Final = 20  # of the drawn worlds
 ROUNDING: Final = 1e-6  # difference of logarithms that counts as a tie
 Relation = Literal["one agent", "variants", "same words", "two shops"]
@@ -67,22 +65,29 @@ class CopyQuestion:
     by_cells: CellGroup | None = None
 
 
-@dataclass(frozen=True)
 class SearchedLog:
-    """Arms with rewards: their numbers by agent, their evidence, priors fitted to them, and which are alike.
+    """What all questions share of arms with rewards: their evidence, priors fitted to them, and which are alike.
 
-    inside   each agent's groups of arms that are alike
-    prints   counts by cell
+    by_agent  the numbers of each agent's arms
+    inside    each agent's groups of arms that are alike
+    prints    counts by cell
     """
 
-    records: Sequence[ArmRecord]
-    by_agent: Mapping[str, list[int]]
-    evidence: ArmEvidence
-    priors: FittedWithout
-    links: Links
-    inside: Mapping[str, list[tuple[int, ...]]]
-    prints: Fingerprints
-    known_laws: dict[tuple[Relation, int, int], tuple[RateLaw, RateLaw]] = field(default_factory=dict)
+    def __init__(self, seen: Sequence[ArmRecord], same: Sequence[str], spread: float = 0.0) -> None:
+        self.records, self.evidence = seen, arm_evidence(seen, spread)
+        self.by_agent: dict[str, list[int]] = defaultdict(list)
+        for number, record in enumerate(seen):
+            self.by_agent[record.agent].append(number)
+        self.links, agents = alike(seen, same), [record.agent for record in seen]
+        folds = deal_folds(agents)
+        self.inside: dict[str, list[tuple[int, ...]]] = defaultdict(list)
+        for group in joined(len(seen), [pair for pair in self.links if agents[pair[0]] == agents[pair[1]]]):
+            if len(group) > 1:
+                self.inside[agents[group[0]]].append(group)
+        pairs = {(int(folds[one]), int(folds[other])) for one, other in self.links}
+        self.priors = fit_without(self.evidence.log_likelihood, self.evidence.places, folds, self.evidence.step, pairs)
+        self.prints = Fingerprints(seen)
+        self._known_laws: dict[tuple[Relation, int, int], tuple[RateLaw, RateLaw]] = {}
 
     @cached_property
     def across(self) -> list[tuple[int, int]]:
@@ -99,7 +104,7 @@ class SearchedLog:
 
     def laws(self, kind: Relation, folds: tuple[int, int]) -> tuple[RateLaw, RateLaw]:
         """Return the laws of arms that belong together, by each of the two priors fitted without these folds."""
-        if (kind, *folds) not in self.known_laws:
+        if (kind, *folds) not in self._known_laws:
             units = [
                 list(unit)
                 for unit in self._belonging(kind)
@@ -108,8 +113,8 @@ class SearchedLog:
             few = [units[k] for k in np.unique(np.linspace(0, len(units) - 1, MOST_UNITS).astype(int))] if units else []
             tables = [np.exp(self.evidence.log_likelihood[unit[:MOST_IN_UNIT]]) for unit in few]
             raw, smooth = (fit_law(prior, self.evidence.means, tables, kind) for prior in self.priors.pair(*folds))
-            self.known_laws[(kind, *folds)] = raw, smooth
-        return self.known_laws[(kind, *folds)]
+            self._known_laws[(kind, *folds)] = raw, smooth
+        return self._known_laws[(kind, *folds)]
 
     def _belonging(self, kind: Relation) -> Iterable[Sequence[int]]:
         """Return the arms that belong together in this way, in all of the log."""
@@ -145,22 +150,6 @@ def log_ratio(question: CopyQuestion, tables: Mapping[int, FloatArray], laws: Se
         return sum((log_one_item(group, law) for group, law in zip(stacked, laws, strict=True)), np.zeros(1))
     first, second = np.stack(stacked, axis=1)
     return log_shared(first, second, *laws)
-
-
-def searched_log(seen: Sequence[ArmRecord], same: Sequence[str], spread: float = 0.0) -> SearchedLog:
-    """Compute what all questions share."""
-    evidence, by_agent = arm_evidence(seen, spread), defaultdict(list)
-    for number, record in enumerate(seen):
-        by_agent[record.agent].append(number)
-    links, agents = alike(seen, same), [record.agent for record in seen]
-    folds = deal_folds(agents)
-    inside = defaultdict(list)
-    for group in joined(len(seen), [pair for pair in links if agents[pair[0]] == agents[pair[1]]]):
-        if len(group) > 1:
-            inside[agents[group[0]]].append(group)
-    pairs = {(int(folds[one]), int(folds[other])) for one, other in links}
-    priors = fit_without(evidence.log_likelihood, evidence.places, folds, evidence.step, pairs)
-    return SearchedLog(seen, by_agent, evidence, priors, links, inside, Fingerprints(seen))
 
 
 def question_weights(questions: Sequence[CopyQuestion]) -> FloatArray:
@@ -245,17 +234,12 @@ def matched_ratios(
     [[3.7], [0.1]]
     """
     ratios = np.zeros((len(questions), len(priors)))
-    listed = [(number, list(group)) for number, groups in enumerate(questions) for group in groups]
-    arms = sorted({arm for _, group in listed for arm in group})
-    place, logs = {arm: row for row, arm in enumerate(arms)}, evidence.log_likelihood
-    with np.errstate(divide="ignore"):
-        alone = np.log(np.exp(logs[arms]) @ priors.T)
-    for begin in range(0, len(listed), AT_ONCE):
-        some = listed[begin : begin + AT_ONCE]
-        whole = np.exp(np.array([logs[group].sum(axis=0) for _, group in some]))
-        with np.errstate(divide="ignore"):
-            factors = np.log(whole @ priors.T) - [alone[[place[arm] for arm in group]].sum(axis=0) for _, group in some]
-        np.add.at(ratios, [number for number, _ in some], log_trusted(factors))
+    for number, groups in enumerate(questions):
+        for group in groups:
+            tables = np.exp(evidence.log_likelihood[list(group)])
+            with np.errstate(divide="ignore"):
+                factors = np.log(tables.prod(axis=0) @ priors.T) - np.log(tables @ priors.T).sum(axis=0)
+            ratios[number] += log_trusted(factors)
     return ratios
 
 

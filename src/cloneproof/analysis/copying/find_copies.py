@@ -6,6 +6,8 @@ items; for each two agents with similar arms, that they share no item. Each has 
 e-BH (`discoveries`) says which are findings at the level. Where arms have counts by cell, an e-value is the average of
 that of means and that of cells (`fingerprints`). The weights depend only on names and features. Questions that
 the rewards speak against, and those without time (the most promising come first), count with the e-value 0.
+
+Words say what was seen and how often such a finding is wrong, but nothing about anybody's intentions.
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from scipy.special import expit
 
+from cloneproof._arrays import FloatArray
 from cloneproof._checks import number_in
 from cloneproof._clock import count_work
-from cloneproof.analysis.copying.alike import duplicates
+from cloneproof.analysis.copying.alike import MOST_SHARING, duplicates
 from cloneproof.analysis.copying.discoveries import (
     ASKED_ANYWAY,
     CopyQuestion,
@@ -28,13 +32,11 @@ from cloneproof.analysis.copying.discoveries import (
     discoveries,
     matched_ratios,
     question_weights,
-    searched_log,
 )
-from cloneproof.analysis.copying.findings import GUARANTEE, findings_of, notes_of
-from cloneproof.analysis.copying.judging import TRUST, log_e_value
+from cloneproof.analysis.copying.judging import SUREST, TRUST, likely_groups, log_e_value, log_one_item
 from cloneproof.analysis.copying.power import COPIES, copy_power
 from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD
-from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, Duplicates
+from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, CopyGroup, Duplicates, MatchedArm
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError, OutOfTimeError, brief
 
@@ -45,6 +47,14 @@ MOST_MATCHED: Final = 5  # pairs of arms of two agents
 ARM_SECONDS: Final = 1.5e-3  # rough time for each arm of a question
 CELL_SECONDS: Final = 8e-3  # and in each table of cells
 HOPELESS: Final = 0.0  # ln of an e-value that is not computed more exactly
+MOST_NEAR: Final = 10  # groups shown that came nearest to being found
+LARGEST: Final = 1e6  # e-value up to which the number is stated
+GUARANTEE: Final = (
+    "Among the findings, the expected share of those without any copies is at most the level, if means have the laws "
+    "that were fitted to the other agents' arms, where items of one agent, arms that are alike, and one product at two "
+    "shops may have a common level, and if rewards given a mean are independent. Two different items of equal means "
+    "cannot be told apart by their rewards: a finding is a reason to look at the arms."
+)
 
 
 def find_copies(
@@ -82,13 +92,13 @@ def find_copies(
         return CopyFindings((), wanted, ODDS, 0, GUARANTEE, ("Fewer than two arms have rewards.",), listed)
     wide = number_in(spread, "the spread of one item's log-odds", 0, 2)
     try:
-        log = searched_log(seen, same, wide)
+        log = SearchedLog(seen, same, wide)
     except OutOfTimeError:
         note = "Time was out before rewards were compared."
         return CopyFindings((), wanted, ODDS, 0, GUARANTEE, (note,), listed, 1)
     questions = _one_agent(log) + _two_agents(log)
     if not questions:
-        return CopyFindings((), wanted, ODDS, 0, GUARANTEE, notes_of(log, len(records), same), listed)
+        return CopyFindings((), wanted, ODDS, 0, GUARANTEE, _notes(log, len(records), same), listed)
     weights = question_weights(questions)
     fits = (log.priors.raw, log.priors.smooth)
     ratios = np.minimum(*(matched_ratios(log.evidence, [one.matched for one in questions], fit) for fit in fits))
@@ -105,10 +115,10 @@ def find_copies(
             count_work((ARM_SECONDS + CELL_SECONDS * len(log.prints.tables)) * len(questions[number].arms))
     log_e = boosted_e_values(log, questions, ratios, weights, wanted, clock)
     discovered = set(discoveries(log_e, weights, len(questions), wanted))
-    notes = notes_of(log, len(records), same)
+    notes = _notes(log, len(records), same)
     if late:
         notes += (f"Time was out: {late:,} of {len(questions):,} questions were not asked of the rewards.",)
-    groups = findings_of(log, questions, weights, discovered, ODDS)
+    groups = _groups(log, questions, weights, discovered)
     try:
         power = copy_power(log, questions, wanted, 0 if clock.spent else planted)
     except OutOfTimeError:
@@ -179,6 +189,113 @@ def _judged(log: SearchedLog, question: CopyQuestion, ratio: float) -> CopyQuest
     cells = log.prints.one_agent(arms)
     judged = replace(judged, log_e=float(np.logaddexp(value, cells.log_e) - np.log(2)))
     return replace(judged, by_likeness=False, by_cells=cells) if cells.log_e > value else judged
+
+
+def _groups(
+    log: SearchedLog, questions: Sequence[CopyQuestion], weights: FloatArray, discovered: set[int]
+) -> tuple[CopyGroup, ...]:
+    """Return the groups of every finding, then of the questions that came nearest; the strongest first in both.
+
+    That an agent has copies is one finding, the group that speaks most for it: of the arms that are alike where
+    likeness made it a finding, else the likeliest by rewards. Further groups of it are shown and not found.
+    """
+    with np.errstate(divide="ignore"):
+        strength = np.array([one.log_e for one in questions]) + np.log(weights)
+    order = sorted(range(len(questions)), key=lambda number: (number not in discovered, -strength[number]))
+    groups: list[CopyGroup] = []
+    for number in order[: len(discovered) + MOST_NEAR]:
+        if questions[number].log_e > -np.inf:
+            of_question = _groups_of(log, questions[number], float(weights[number]))
+            found = number in discovered
+            groups += [replace(group, found=found and group is of_question[0]) for group in of_question]
+    return tuple(sorted(groups, key=lambda group: not group.found))
+
+
+def _groups_of(log: SearchedLog, question: CopyQuestion, weight: float) -> list[CopyGroup]:
+    value = float(np.exp(min(question.log_e, 300 * np.log(10))))
+    times = f"{value:,.0f} times" if value >= 1000 else f"{value:.3g} times"
+    times = "more than a million times" if value > LARGEST else times
+    if len(question.agents) == 2:
+        words = (
+            f"One item in each pair explains the rewards {times} as well as two sellers do, of different items or of "
+            "the same products."
+        )
+        arms = [arm for pair in question.matched for arm in pair]
+        names = tuple((log.records[arm].agent, log.records[arm].arm) for arm in sorted(arms))
+        rows = _rows(log, arms, question.matched)
+        return [CopyGroup("across agents", question.agents, names, value, weight, None, False, words, rows)]
+    groups, likened = [], "arms that are alike" if question.by_likeness else "any two arms"
+    for arms, probability, odds in _likely_items(log, question):
+        words = (
+            f"Copies among this agent's arms explain its rewards {times} as well as an item for each arm. The "
+            f"probability that these {len(arms)} are one item assumes prior odds of {odds:.3g} for {likened}."
+        )
+        rows = _rows(log, arms, sorted(pair for pair in log.links if set(arms).issuperset(pair)))
+        names = tuple((row.agent, row.arm) for row in rows)
+        group = CopyGroup("one agent", question.agents, names, value, weight, probability, False, words, rows)
+        groups.append(group)
+    return groups
+
+
+def _likely_items(log: SearchedLog, question: CopyQuestion) -> list[tuple[list[int], float, float]]:
+    """Return groups of arms of one agent, each with the probability that it is one item, and the prior odds of that."""
+    folds, logs = log.folds(question), log.evidence.log_likelihood
+    if question.by_cells is not None:
+        chance = float(expit(question.by_cells.log_ratio + np.log(ODDS)))
+        return [(list(question.by_cells.arms), min(chance, SUREST), ODDS)]
+    if question.by_likeness:
+        laws = log.matched_laws(question, folds)[-1]
+        trusted = [
+            float(log_one_item(np.exp(logs[list(group)]), law))
+            for group, law in zip(question.matched, laws, strict=True)
+        ]
+        order = sorted(range(len(trusted)), key=lambda number: -trusted[number])
+        return [
+            (list(question.matched[number]), 1 - (1 - TRUST) * float(np.exp(-trusted[number])), TRUST / (1 - TRUST))
+            for number in order
+        ]
+    likely, sure = likely_groups(logs[list(question.arms)], log.laws("one agent", folds), ODDS)
+    return [([question.arms[row] for row in group], chance, ODDS) for group, chance in zip(likely, sure, strict=True)]
+
+
+def _rows(log: SearchedLog, arms: Sequence[int], pairs: Sequence[tuple[int, ...]]) -> tuple[MatchedArm, ...]:
+    """Return the arms, each with its first known text, and how it is alike to another."""
+    matched: dict[int, str] = {}
+    for pair in pairs:
+        for arm in pair:
+            matched.setdefault(arm, log.links[min(pair), max(pair)].words)
+    rows = []
+    for arm in arms:
+        one = log.records[arm]
+        text = next((value for value in one.features.values() if isinstance(value, str)), "")
+        rows.append(MatchedArm(one.agent, one.arm, text, one.rounds, one.total / one.rounds, matched.get(arm, "")))
+    return tuple(rows)
+
+
+def _notes(log: SearchedLog, arms: int, same: Sequence[str]) -> tuple[str, ...]:
+    """Return further remarks, a sentence each."""
+    notes, seen, worth, agents = [], log.records, log.evidence.worth, len(log.by_agent)
+    if len(seen) < arms:
+        notes.append(f"{arms - len(seen)} of {arms} arms have no rewards and are left out.")
+    if worth > 1:
+        notes.append(
+            f"Rewards are less spread than 0 and 1 of the same mean: one counts as {worth:.3g} binary rewards "
+            "(a quasi-likelihood, so the guarantee is approximate)."
+        )
+    if log.prints.tables:
+        cells = sum(len(table.effects) for table in log.prints.tables)
+        notes.append(f"Arms are also compared in each of {cells} cells, where copies earn alike.")
+    if agents < 8:
+        notes.append(f"With {agents} agents the prior rests on few arms: e-values are rough.")
+    if same:
+        across = sum(seen[first].agent != seen[second].agent for first, second in log.links)
+        notes.append(
+            f"{len(log.links)} pairs of arms are alike in {', '.join(same)}, {across} of them across agents; what "
+            f"more than {MOST_SHARING} agents share does not count as likeness."
+        )
+    else:
+        notes.append("Agents were not compared with each other: name features by which items may be recognised.")
+    return tuple(notes)
 
 
 def _check(records: Sequence[ArmRecord], same: Sequence[str]) -> None:

@@ -240,7 +240,8 @@ class Fingerprints:
             kept = table.largest(arms, MOST_ARMS)
             one = table.one_agent(*table.counts(kept), table.weights({table.agents[kept[0]]}))
             groups.append(one._replace(arms=tuple(kept[row] for row in one.arms)))
-        return averaged(groups)
+        best = max(groups, key=lambda one: one.log_e)
+        return best._replace(log_e=float(np.logaddexp.reduce([one.log_e for one in groups]) - np.log(len(groups))))
 
     def log_two_agents(self, pairs: Sequence[Sequence[int]], trust: float, alike: Sequence[tuple[int, int]]) -> float:
         """Return ln of the e-value of matched pairs of two agents' arms, each one item with the probability `trust`.
@@ -253,12 +254,6 @@ class Fingerprints:
             ratios = [table.log_one_item(*table.counts(pair), weights) for pair in pairs]
             values.append(np.logaddexp(np.log(1 - trust), np.log(trust) + np.array(ratios)).sum())
         return float(np.logaddexp.reduce(values) - np.log(len(values)))
-
-
-def averaged(groups: Sequence[CellGroup]) -> CellGroup:
-    """Return the average of e-values of tables, with the group of the largest."""
-    best = max(groups, key=lambda one: one.log_e)
-    return best._replace(log_e=float(np.logaddexp.reduce([one.log_e for one in groups]) - np.log(len(groups))))
 
 
 def _log_factor(evidence: FloatArray, weights: FloatArray) -> float:

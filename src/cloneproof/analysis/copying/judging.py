@@ -13,9 +13,8 @@ how well it explains the arms, and e-values are the smaller one, so they are val
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -42,17 +41,10 @@ ONE_ITEM: Final = 0.25  # weight of theta = 0, relative to each other theta
 TRUST: Final = 0.9  # probability that arms that are alike are one item
 SUREST: Final = 1 - 1e-12  # largest probability that is stated
 Arm = TypeVar("Arm")
-Together = Callable[[tuple[int, ...]], float]  # from arms to the probability that they are one item
 
 
-@dataclass(frozen=True)
-class ArmsJudged:
-    """Evidence of the rewards of an agent's arms, at given prior odds that two of them are one item.
-
-    pairs    the probability that two arms are one item, by their numbers
-    groups   arms joined by pairs that are probably one item, two or more each
-    sure     for each group the probability that all of it is one item
-    """
+class ArmsJudged(NamedTuple):
+    """Probability that two arms are one item, groups of arms that probably are, and the probability of each group."""
 
     pairs: dict[tuple[int, int], float]
     groups: tuple[tuple[int, ...], ...]
@@ -60,43 +52,34 @@ class ArmsJudged:
 
 
 def judge_arms(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> ArmsJudged:
-    """Judge up to MOST_EXACT arms of an agent jointly; rows are arms, columns the grid of the priors.
+    """Judge up to MOST_EXACT arms of an agent jointly, at prior odds that two of them are one item.
 
-    >>> same, other = np.log(np.eye(50)[[7, 7]] + 1e-9), np.log(np.eye(50)[[9]] + 1e-9)
-    >>> judged = judge_arms(np.concatenate([same, other]), np.full((1, 50), 0.02), odds=0.1)
-    >>> judged.groups, round(judged.pairs[0, 1], 2), round(judged.pairs[0, 2], 2)
-    (((0, 1),), 0.61, 0.0)
+    Rows are arms, columns the grid of the priors. The posterior over all partitions is averaged over priors and habits
+    of copying, each weighted by its evidence; groups are joined by pairs that are probably one item.
     """
     count = len(log_likelihood)
-    together = _together(log_likelihood, priors, odds)
-    pairs = {pair: min(together(pair), SUREST) for pair in combinations(range(count), 2)}
-    groups = [group for group in joined(count, [pair for pair in pairs if pairs[pair] > 0.5]) if len(group) > 1]
-    return ArmsJudged(pairs, tuple(groups), tuple(min(together(group), SUREST) for group in groups))
-
-
-def _together(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
-    """Return the probability that some arms are one item, as a function of them, by the sum over all partitions.
-
-    Averaged over priors and habits of copying, each weighted by its evidence.
-    """
     habits, honest = copying_habits(odds)
-    parts: list[tuple[float, Together]] = []  # ln of the weight and evidence, and the probability
+    log_weights: list[float] = []
+    together: list[Callable[[int], float]] = []  # from arms, by their bits, to the probability that they are one item
     for prior in priors:
         alone = _log_alone(log_likelihood, prior)
         factors = block_factors(log_likelihood, prior[None])[:, 0]
-        parts += [(np.log(honest) + alone, lambda _arms: 0.0)] if honest > 0 else []
+        log_weights += [np.log(honest) + alone] if honest > 0 else []
+        together += [lambda _arms: 0.0] if honest > 0 else []
         for theta, weight in habits:
-            one_item: tuple[float, Together] = (float(factors[-1]), lambda _arms: 1.0)
-            factor, together = one_item if theta == 0 else _summed(factors, theta)
-            parts.append((np.log(weight) + alone + factor, together))
-    weights = softmax([log_weight for log_weight, _ in parts])
-    used = [(float(weight), together) for weight, (_, together) in zip(weights, parts, strict=True) if weight > 1e-6]
-    return lambda arms: sum(weight * together(arms) for weight, together in used)
+            sums = partition_sums(factors, theta) if theta else None
+            log_weights.append(np.log(weight) + alone + float(sums.log_factor if sums else factors[-1]))
+            together.append(sums.probability_together if sums else lambda _arms: 1.0)
+    weights = softmax(log_weights)
 
+    def probability(arms: tuple[int, ...]) -> float:
+        bits = sum(1 << arm for arm in arms)
+        parts = zip(weights, together, strict=True)
+        return min(sum(float(weight) * of_arms(bits) for weight, of_arms in parts if weight > 1e-6), SUREST)
 
-def _summed(factors: FloatArray, theta: float) -> tuple[float, Together]:
-    sums = partition_sums(factors, theta)
-    return float(sums.log_factor), lambda arms: sums.probability_together(sum(1 << arm for arm in arms))
+    pairs = {pair: probability(pair) for pair in combinations(range(count), 2)}
+    groups = [group for group in joined(count, [pair for pair in pairs if pairs[pair] > 0.5]) if len(group) > 1]
+    return ArmsJudged(pairs, tuple(groups), tuple(map(probability, groups)))
 
 
 def copying_habits(odds: float) -> tuple[tuple[tuple[float, float], ...], float]:

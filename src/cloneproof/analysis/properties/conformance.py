@@ -7,10 +7,9 @@ order of calls, holds a market, or has other chances or bounds than it declares.
 
 from __future__ import annotations
 
-import math
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +35,7 @@ from cloneproof.mechanisms.rule import PriorityInputs, Rule, checked_chances
 PRIVATE = (Market, Agent, Point, Discrete, Uniform, Beta, Empirical, Instance)
 _LEAVES = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleType)
 ERROR_RATE = 1e-6  # of each statistical check: how often a mechanism that is as it should be fails it
-TIE_SEEDS = 2100  # at most; uniform ties are mostly cleared after 500 to 900
+TIE_SEEDS = 1150
 LONGEST = 600  # rounds of one run
 SHAPES: tuple[dict[str, int], ...] = ({"ana": 1}, {"ana": 3}, {"ana": 2, "bo": 2}, {"ana": 3, "bo": 1, "cy": 2})
 ARM_NUMBERS = ((1, 1, 1), (3, 1, 2), (2, 7, 1), (40, 1, 5))
@@ -53,38 +52,13 @@ STATES = (
 )  # the rewards of three candidates after exploration; ? has not arrived
 
 
-def least_bias(events: int, error_rate: float, most: int) -> float:
-    """Return the bias that is surely detected: twice Hoeffding's bound at `most` trials."""
-    return 2 * math.sqrt(math.log(4 * events / error_rate) / (2 * most))
+def unlikely_counts(counts: NDArray[np.int64], trials: int, chances: Any, events: int) -> NDArray[np.intp]:  # noqa: ANN401
+    """Return which events happened too rarely or too often for their chances, each by an exact binomial test.
 
-
-def biased_events(
-    trials: Iterable[Sequence[int]], events: int, share: float, error_rate: float, most: int
-) -> tuple[list[int], NDArray[np.int64], int]:
-    """Return the events that do not have the probability `share`, from as few independent trials as needed.
-
-    An event is cleared once the likelihood ratio of share +- `least_bias` to `share` is error_rate / 2 on both sides,
-    and biased once one ratio is 4 events / error_rate (Wald 1945; each is Ville's inequality). Undecided events after
-    `most` trials are decided by Hoeffding's inequality. Either way is wrong at half of the error rate.
-
-    A trial lists the events, numbered from 0, that happened in it; they may depend on each other. Returns the biased
-    events, how often each happened, and the number of trials.
+    All of so many events together are called unlikely with probability ERROR_RATE at most, if the chances are right.
     """
-    bias = least_bias(events, error_rate, most)
-    others = np.array([[q] for q in (share - bias, share + bias) if 0 < q < 1])
-    if_so, if_not = np.log(others / share), np.log((1 - others) / (1 - share))
-    counts, seen = np.zeros(events, dtype=np.int64), 0
-    cleared = np.zeros((len(others), events), dtype=bool)
-    for seen, happened in enumerate(trials, start=1):
-        counts[list(happened)] += 1
-        evidence = counts * if_so + (seen - counts) * if_not
-        cleared |= evidence <= math.log(error_rate / 2)
-        biased: NDArray[np.bool_] = np.any(evidence >= math.log(4 * events / error_rate), axis=0)
-        if seen == most:
-            biased |= ~cleared.all(axis=0) & (abs(counts / most - share) > bias / 2)
-        if biased.any() or cleared.all() or seen == most:
-            return [event for event in range(events) if biased[event]], counts, seen
-    raise ValueError(f"expected {most} trials, got {seen}")
+    tails = scipy.special.bdtr(counts, trials, chances), scipy.special.bdtrc(counts - 1, trials, chances)
+    return np.flatnonzero(np.minimum(*tails) < ERROR_RATE / (2 * events))
 
 
 def private_things(root: object, name: str) -> Iterator[str]:
@@ -168,25 +142,29 @@ def _play(live: Session, rounds: int, reward: Callable[[Decision], float], late:
     return decisions
 
 
-def _coarse(*key: int, pull: int) -> float:
-    """A reward of a tape with few values, so that ties occur."""
-    return int(uniform(substream(*key), pull) * 3) / 2
+def _play_tapes(
+    live: Session, rounds: int, place: Callable[[Decision], tuple[int, int]], tape: int, late: int = 0
+) -> list[Decision]:
+    """Play with rewards from tapes of places, such as keys or slots; they have few values, so that ties occur."""
+    pulls: Counter[tuple[int, int]] = Counter()
+
+    def reward(decision: Decision) -> float:
+        where = place(decision)
+        pulls[where] += 1
+        return int(uniform(substream(tape, *where), pulls[where]) * 3) / 2
+
+    return _play(live, rounds, reward, late)
 
 
 def _served_keys(mechanism: Mechanism, view: Registration, horizon: int, seed: int) -> list[tuple[int, int]]:
-    """Return the keys served in each round; rewards come from tapes that belong to keys, not labels."""
+    """Return the keys served in each round; rewards belong to keys, not labels."""
     places = {name: place for place, name in enumerate(view.names)}
-    pulls: Counter[tuple[int, int]] = Counter()
 
     def key(decision: Decision) -> tuple[int, int]:
         place = places[decision.agent]
         return view.agent_keys[place], view.arm_keys[place][decision.arm]
 
-    def reward(decision: Decision) -> float:
-        pulls[key(decision)] += 1
-        return _coarse(17, *key(decision), pull=pulls[key(decision)])
-
-    return [key(decision) for decision in _play(_open(mechanism, view, horizon, seed), horizon, reward)]
+    return list(map(key, _play_tapes(_open(mechanism, view, horizon, seed), horizon, key, tape=17)))
 
 
 def every_round_served(mechanism: Mechanism) -> Iterator[str]:
@@ -292,8 +270,8 @@ def relabelled_run(mechanism: Mechanism) -> Iterator[str]:
 def ties_are_uniform(mechanism: Mechanism) -> Iterator[str]:
     """Four indistinguishable arms are equally likely in every round.
 
-    By symmetry each has probability 1/4 over the seeds. A sequential test over all rounds and arms fails a correct
-    mechanism with probability ERROR_RATE; a bias of 0.131 (`least_bias`) is found as surely.
+    By symmetry each has probability 1/4 over the seeds. Exact binomial tests, one for each arm of each round, fail a
+    correct mechanism with probability ERROR_RATE at most; a bias of 0.14 is found as surely.
     """
     shape = {"ana": 2, "bo": 2}
     horizon = _horizon(mechanism, shape)
@@ -301,16 +279,17 @@ def ties_are_uniform(mechanism: Mechanism) -> Iterator[str]:
     cells = {cell: index for index, cell in enumerate(product(rounds, shape, range(2)))}
     registration = open_registration(shape)
 
-    def served(seed: int) -> list[int]:
+    counts = np.zeros(len(cells), dtype=np.int64)
+    for seed in range(TIE_SEEDS):
         decisions = _play(_open(mechanism, registration, horizon, seed), horizon, lambda decision: 1.0)
-        return [cells[number, decisions[number - 1].agent, decisions[number - 1].arm] for number in rounds]
-
-    biased, counts, seeds = biased_events(map(served, range(TIE_SEEDS)), len(cells), 0.25, ERROR_RATE, TIE_SEEDS)
+        for number in rounds:
+            counts[cells[number, decisions[number - 1].agent, decisions[number - 1].arm]] += 1
+    unlikely = unlikely_counts(counts, TIE_SEEDS, 0.25, len(cells))
     for (number, name, arm), index in cells.items():
-        if index in biased:
+        if index in unlikely:
             yield (
-                f"arm {arm} of {name!r} is served in round {number} by {counts[index]} of {seeds} seeds, expected 1/4 "
-                f"(error rate {ERROR_RATE:g})"
+                f"arm {arm} of {name!r} is served in round {number} by {counts[index]} of {TIE_SEEDS} seeds, expected "
+                f"1/4 (error rate {ERROR_RATE:g})"
             )
 
 
@@ -320,7 +299,7 @@ def picks_have_the_declared_chances(mechanism: Mechanism) -> Iterator[str]:
     Exact binomial tests, one for each candidate of each state. Together they fail a correct rule with probability
     ERROR_RATE at most; a difference of 0.17 is found as surely.
     """
-    limit = ERROR_RATE / (2 * len(mechanism.rules) * sum(map(len, STATES)))  # for each of two tails
+    events = len(mechanism.rules) * sum(map(len, STATES))
     for rule in (rule for rule in mechanism.rules if rule.chance is not None and not rule.draws):
         for number, records in enumerate(STATES):
             level = _level_with(rule, records, substream(19, number))
@@ -331,8 +310,7 @@ def picks_have_the_declared_chances(mechanism: Mechanism) -> Iterator[str]:
             for _ in range(PICKS):
                 level.rounds, level.choice = level.rounds + 1, None  # other random numbers, the same statistics
                 picked[level.pick(clock)] += 1
-            tails = scipy.special.bdtr(picked, PICKS, chances), scipy.special.bdtrc(picked - 1, PICKS, chances)
-            for k in np.flatnonzero(np.minimum(*tails) < limit):
+            for k in unlikely_counts(picked, PICKS, chances, events):
                 yield (
                     f"rule {rule.name!r} at clock {now} with {pulls.tolist()} pulls, means {means.tolist()} and "
                     f"{outstanding.tolist()} outstanding picks candidate {k} in {picked[k]} of {PICKS} rounds, but its "
@@ -426,17 +404,11 @@ def reservoir(mechanism: Mechanism) -> Iterator[str]:
 def _served_slots(
     mechanism: Mechanism, arms: tuple[int, ...], horizon: int, seed: int, late: int
 ) -> list[tuple[str, int, str]]:
-    """Return the agent, slot and phase of each round; rewards come from tapes of the slots."""
+    """Return the agent, slot and phase of each round; rewards belong to slots."""
     names = ("ana", "bo", "cy")[: len(arms)]
     live = _open(mechanism, open_registration(dict(zip(names, arms, strict=True))), horizon, seed)
-    pulls: Counter[tuple[str, int]] = Counter()
-
-    def reward(decision: Decision) -> float:
-        pulls[decision.agent, decision.slot] += 1
-        pull = pulls[decision.agent, decision.slot]
-        return _coarse(seed, names.index(decision.agent), decision.slot + 1, pull=pull)
-
-    return [(decision.agent, decision.slot, decision.phase) for decision in _play(live, horizon, reward, late)]
+    played = _play_tapes(live, horizon, lambda d: (names.index(d.agent), d.slot + 1), seed, late)
+    return [(decision.agent, decision.slot, decision.phase) for decision in played]
 
 
 def _first_difference(first: Sequence[object], second: Sequence[object]) -> int:
@@ -532,7 +504,7 @@ def check_mechanism(mechanism: Mechanism) -> Conformance:
 
 SCOPE = (
     "one market of 3 agents with 3, 1 and 2 arms, all 6 orders of the agents with their arms reversed, one tape of "
-    f"rewards; and four equal arms in 2 agents over up to {TIE_SEEDS} seeds, whose shares must be 1/4 (false alarms: "
+    f"rewards; and four equal arms in 2 agents over {TIE_SEEDS} seeds, whose shares must be 1/4 (false alarms: "
     f"at most {ERROR_RATE:g} of checks)"
 )
 

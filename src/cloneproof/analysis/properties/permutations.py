@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cloneproof._checks import count, listed, number_in
 from cloneproof.analysis.evaluate import ArithmeticName, evaluate, evaluate_horizons
@@ -269,9 +269,7 @@ def check_trp(
     """
     number_in(tolerance, "tolerance", 0, error=EngineError)
     values, asked = _checked(support, originals, horizon, max_copies, horizons)
-    margins = list(
-        _margins(partial(rp_regrets, mechanism, horizons=asked, rewards=rewards), values, originals, max_copies)
-    )
+    margins = list(rp_margins(mechanism, values, originals, max_copies, asked, rewards))
     spoken = f"T = {asked[0]}" if len(asked) == 1 else f"{len(asked)} horizons, {asked[0]} to {asked[-1]}"
     order = "" if mechanism.permutation_invariant else "; the originals are registered in rising order of their means"
     means = ", ".join(f"{value:g}" for value in values)
@@ -283,40 +281,61 @@ def check_trp(
         nothing = Estimate(0.0, 0.0, "proven", "all means are equal: no regret, whatever is registered")
         honest = Instance((values[0],) * originals, (1,) * originals)
         return Trp("holds within the search", nothing, honest, horizon, nothing, nothing, scope)
-    negative = [entry for entry in margins if entry[0].high < 0]
+    negative = [own for own in margins if own.margin.high < 0]
     if negative:
-        worst = min(negative, key=lambda entry: entry[0].value)
+        worst = min(negative, key=lambda own: own.margin.value)
         return Trp("violated", *_enclose(mechanism, worst, rewards), scope)
-    worst = min(margins, key=lambda entry: entry[0].low)
-    holds = all(entry[0].low >= -tolerance * entry[2] for entry in margins)
+    worst = min(margins, key=lambda own: own.margin.low)
+    holds = all(own.margin.low >= -tolerance * own.horizon for own in margins)
     return Trp("holds within the search" if holds else "undecided", *worst, scope)
 
 
-Margin = tuple[Estimate, Instance, int, Estimate, Estimate]
+class Margin(NamedTuple):
+    """RP-regret with the copies of an instance minus honest RP-regret: below zero, copies lower it."""
+
+    margin: Estimate
+    instance: Instance
+    horizon: int
+    honest: Estimate
+    copied: Estimate
 
 
-def _margins(
-    regrets: Callable[[Instance], dict[int, Estimate]], values: tuple[float, ...], originals: int, max_copies: int
+def rp_margins(
+    mechanism: Mechanism,
+    support: Iterable[float],
+    originals: int,
+    max_copies: int,
+    horizons: Sequence[int],
+    rewards: str | RewardFamily = "bernoulli",
 ) -> Iterator[Margin]:
-    for means in combinations_with_replacement(values, originals):
-        if len(set(means)) == 1:
-            continue
+    """Yield the margin of every multiset of means in which originals differ, sorted copies up to a cap, and horizon."""
+    regrets = partial(rp_regrets, mechanism, horizons=horizons, rewards=rewards)
+    for means in unequal_means(support, originals):
         honest = regrets(Instance(means, (1,) * originals))
         for copies in sorted_copies(originals, max_copies):
             instance = Instance(means, copies)
             for horizon, copied in regrets(instance).items():
-                yield copied - honest[horizon], instance, horizon, honest[horizon], copied
+                yield Margin(copied - honest[horizon], instance, horizon, honest[horizon], copied)
 
 
-def _enclose(mechanism: Mechanism, margin: Margin, rewards: str | RewardFamily) -> Margin:
+def unequal_means(support: Iterable[float], originals: int) -> list[tuple[float, ...]]:
+    """Return the multisets of means in which originals differ; elsewhere there is no regret to lower.
+
+    >>> unequal_means((0.25, 0.75), 3)
+    [(0.25, 0.25, 0.75), (0.25, 0.75, 0.75)]
+    """
+    return [means for means in combinations_with_replacement(sorted(support), originals) if len(set(means)) > 1]
+
+
+def _enclose(mechanism: Mechanism, found: Margin, rewards: str | RewardFamily) -> Margin:
     """Return the violation as an enclosure, if the closed form applies and confirms it; else unchanged."""
-    _, instance, horizon, *_ = margin
+    instance, horizon = found.instance, found.horizon
     try:
         honest = rp_regret(mechanism, Instance(instance.means, (1,) * len(instance.means)), horizon, rewards, "ball")
         copied = rp_regret(mechanism, instance, horizon, rewards, "ball")
     except EngineError:
-        return margin
-    return copied - honest, instance, horizon, honest, copied
+        return found
+    return Margin(copied - honest, instance, horizon, honest, copied)
 
 
 def _checked(

@@ -157,9 +157,9 @@ def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Round
 def unfinished_trial(agents: int, order: Order, trial: int, horizon: int) -> list[Fixed]:
     """Return the rounds of each agent if the horizon ends within the trials."""
     if order == "round-robin":
-        each, extra = divmod(horizon, agents)
+        sweeps, extra = divmod(horizon, agents)
         more = Fraction(extra, agents)
-        return [Fixed(((1 - more, each), (more, each + 1)))] * agents
+        return [Fixed(((1 - more, sweeps), (more, sweeps + 1)))] * agents
     turns = [min(max(horizon - trial * turn, 0), trial) for turn in range(agents)]
     if order == "index":
         return [Fixed.of(turn) for turn in turns]
@@ -183,8 +183,8 @@ def unfinished_exploration(runs: MeanCounts, order: Order, arm_rounds: int, roun
     types = merge_equal_means(runs)
     counts = [count for _, count in types]
     if order == "round-robin":
-        each, extra = divmod(rounds, sum(counts))
-        return sums_of_random_arms(types, [each * count for count in counts], counts, extra, 1, rewards)
+        sweeps, extra = divmod(rounds, sum(counts))
+        return sums_of_random_arms(types, [sweeps * count for count in counts], counts, extra, 1, rewards)
     full, rest = divmod(rounds, arm_rounds)
     if rest == 0:
         return sums_of_random_arms(types, [0] * len(types), counts, full, arm_rounds, rewards)

@@ -50,8 +50,8 @@ def _lowest_best(laws: list[CountLaw], types: MeanCounts) -> int:
     chance = np.ones(high - low + 1)
     for law, (_, count) in zip(laws, types, strict=True):
         below = np.ones(high - low + 1)
-        known = np.minimum(np.cumsum([float(weight) for weight in law.weights]), 1.0)[low - law.low :]
-        below[: len(known)] = known
+        up_to = np.minimum(np.cumsum([float(weight) for weight in law.weights]), 1.0)[low - law.low :]
+        below[: len(up_to)] = up_to
         chance *= below**count
     return low + int(np.searchsorted(chance, UNLIKELY))
 

@@ -1,130 +1,111 @@
-"""Reservoirs on pages, in blocks: what happens between two changes of the ranks is one step.
+"""Reservoirs on pages, page by page and to the bits of a session (`mechanisms.online.laboratory`).
 
-In the laboratory the clicks of a draw in a place are a binomial count. After it a designated view counts with the same
-chance wherever it stands, attention of the last place times rate. So the pages on which somebody's score rises are
-drawn first, by geometric gaps, and places follow; a designated view that did not count is a click with what is left of
-its chance. The clicks of all views between are drawn once at the end of the run. With streams that run on, a block is
-one step. The laws are those of a session (`mechanisms.online.laboratory`), with its order and draws.
+No reward is late here and nobody joins or leaves. So a test, or a block of a stream, is judged when its last page was
+shown, and the laboratory ends on a page that is known beforehand.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 # ruff: noqa: ANN001, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
-import math
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
 
-from cloneproof._arrays import FloatArray, IntArray
-from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
-from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
+from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.blocks.slots import drawn_arm, order_agents
-from cloneproof.engines.monte_carlo.compiling import compiled, source_stamp, uniform
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, uncounted, uniform, word
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.runs import (
-    NEVER,
+    NONE,
     ONE,
     ZERO,
     ArmTable,
     RunResults,
     arm_table,
     begin_run,
-    best_page,
     first_arms,
+    level_stream,
     streams_of,
 )
 from cloneproof.engines.monte_carlo.stepping.functions import with_callees
-from cloneproof.mechanisms.online.laboratory import settled
+from cloneproof.mechanisms.online.laboratory import counts_click, settled
+from cloneproof.mechanisms.online.streams import COIN_STREAM
 
-# of a tape: clicks of views in a place, of designated ones that did not count, gaps between those that did, blocks
-VIEWS: Final = 1 << 41
-TURNS: Final = 1 << 42
-GAPS: Final = 1 << 43
-RUN_ON: Final = 1 << 44
+VIEW_SECONDS, PAGE_SECONDS = 1e-8, 1e-8  # of a usual core
 
-_settled = with_callees(settled)
+_counts_click, _settled = with_callees(counts_click), with_callees(settled)
 
 
 class PagePlan(NamedTuple):
-    """A job as numbers; `length` is that of a block in rotations, or in pages where streams run on."""
+    """A job as numbers."""
 
     agents: int
-    filled: int
+    filled: int  # places with somebody in them
     horizon: int
-    blocks: int
-    length: int
-    rank_rounds: int
+    blocks: int  # of the laboratory
+    length: int  # pages of a block
+    end: int  # pages of the laboratory
     streams: bool
-    runs: bool
-    thinned: bool
+    runs: bool  # streams run on: there is no laboratory
+    thinned: bool  # whether clicks of the rest count
 
 
 class PageTables(NamedTuple):
-    """Arms, the first arm of each agent (and the end), attention by place, and what a run fills in."""
+    """Arms, the first arm of each agent (and the end), attention by place, who is shown, and numbers of each agent."""
 
     arms: ArmTable
     first: IntArray
     attention: FloatArray
+    shown: IntArray
+    coins: WordArray
     order: IntArray
     position: IntArray
     draw: IntArray
-    held: IntArray  # the arm of it
+    held: IntArray  # the arm that is shown
+    champion: IntArray  # the arm of the best test so far
+    clicks: IntArray  # that counted in this block
     score: IntArray
     ranking: IntArray
-    following: IntArray  # the page of the next click that counts
-    events: IntArray  # clicks that counted so far
-    clicks: IntArray
-    views: IntArray  # of each arm in each place, not designated
-    turns: IntArray  # designated, without those that counted
 
 
 @compiled
-def _turns(start, end, agents, residue):
-    """Return how many pages t from `start` to before `end` have t mod agents = residue."""
-    return (end - residue + agents - 1) // agents - (start - residue + agents - 1) // agents
+def _open_run(plan, tables, levels):
+    """Begin the first block."""
+    coins = word(level_stream(levels, ZERO, ZERO), COIN_STREAM)
+    order_agents(plan, tables.order, levels)
+    tables.clicks[:], tables.draw[:], tables.score[:] = 0, 0, ONE if plan.streams else NONE
+    for place in range(plan.agents):
+        i = tables.order[place]
+        tables.position[i], tables.coins[i] = place, word(coins, i)
+        tables.held[i] = drawn_arm(tables, levels, i, ZERO)
 
 
 @compiled
-def _serve(tables, results, r, arm, place, views):
-    """Enter views that are paid for elsewhere."""
-    row = tables.arms[arm]
-    results.served[r, row.agent] += views * tables.attention[place] * row.mean
-    results.rounds[r, row.agent] += views
+def _close_block(plan, tables, levels, last):
+    """Judge what was shown in a block, and go on with the next draws, or with the champions of all tests."""
+    for i in range(plan.agents):
+        spent = not plan.streams
+        if plan.streams:
+            tables.score[i], spent = _settled(tables.score[i], tables.clicks[i], ONE)
+        elif tables.clicks[i] > tables.score[i]:
+            tables.score[i], tables.champion[i] = tables.clicks[i], tables.held[i]
+        tables.clicks[i] = 0
+        if spent:
+            tables.draw[i] += 1
+            tables.held[i] = drawn_arm(tables, levels, i, tables.draw[i])
+        if last and not plan.streams:
+            tables.held[i] = tables.champion[i]
 
 
-@compiled
-def _rotate(plan, tables, results, r, i, start, pages, block):
-    """Show what agent i holds in a rotation, and return its clicks."""
-    arm = tables.held[i]
-    row, total = tables.arms[arm], ZERO
-    for place in range(plan.filled):
-        residue = (place - tables.position[i]) % plan.agents
-        views = _turns(start, start + pages, plan.agents, residue)
-        chance = tables.attention[place] * row.mean
-        total += binomial(views, chance, block_stream(row.tape, block * plan.filled + place))
-        _serve(tables, results, r, arm, place, views)
-    tables.clicks[i] += total
-    return total
-
-
-@compiled
-def _rank(plan, tables):
-    """Order agents by score, ties by the lot."""
-    for position in range(plan.agents):
-        i, at = tables.order[position], position
-        while at > 0 and tables.score[tables.ranking[at - 1]] < tables.score[i]:
-            tables.ranking[at] = tables.ranking[at - 1]
-            at -= 1
-        tables.ranking[at] = i
-
-
-@compiled
-def _climb(tables, at):
-    """Move the agent at a rank up, if its score has risen."""
+@inlined
+def _climb(plan, tables, i):
+    """Move an agent up, whose score has risen."""
     ranking, score, position = tables.ranking, tables.score, tables.position
-    i = ranking[at]
+    at = plan.agents - 1
+    while ranking[at] != i:
+        at -= 1
     while at > 0:
         other = ranking[at - 1]
         if score[other] > score[i] or (score[other] == score[i] and position[other] < position[i]):
@@ -135,172 +116,74 @@ def _climb(tables, at):
 
 
 @compiled
-def _after(plan, tables, i, page):
-    """Return the page after `page`, which is a turn of agent i, on which its next click counts."""
-    row = tables.arms[tables.held[i]]
-    chance = tables.attention[plan.filled - 1] * row.mean
-    if chance <= 0.0:
-        return np.int64(NEVER)
-    gap = 0.0
-    if chance < 1.0:
-        gap = math.floor(math.log(uniform(block_stream(row.tape, GAPS), tables.events[i])) / math.log1p(-chance))
-    stride = 1 if plan.filled == plan.agents else plan.agents
-    tables.events[i] += 1
-    return page + stride * (1 + np.int64(min(gap, 1e15)))
+def _rank(plan, tables):
+    """Order agents by score, ties by the lot."""
+    tables.ranking[:] = tables.order
+    for place in range(plan.agents):
+        _climb(plan, tables, tables.order[place])
+
+
+@inlined
+def _fill(plan, tables, page):
+    """Decide who is shown in each place; return whose turn it is."""
+    turn = page % plan.agents
+    designated, absent = tables.order[turn], True
+    for place in range(plan.filled):
+        if page < plan.end:
+            due = place - turn
+            tables.shown[place] = tables.order[due if due >= 0 else due + plan.agents]
+        else:
+            tables.shown[place] = tables.ranking[place]
+            absent = absent and tables.shown[place] != designated
+    if page >= plan.end and plan.thinned and absent:
+        tables.shown[plan.filled - 1] = designated
+    return designated
 
 
 @compiled
-def _between(plan, tables, results, r, start, end):
-    """Show pages between two changes of the ranks."""
-    pages, last = end - start, plan.filled - 1
-    everybody = plan.filled == plan.agents
-    front = plan.filled if everybody or not plan.thinned else last
-    free = pages
-    for place in range(front):
-        i = tables.ranking[place]
-        arm = tables.held[i]
-        own = ZERO
-        if plan.thinned:
-            own = pages if everybody else _turns(start, end, plan.agents, tables.position[i])
-        tables.turns[arm, place] += own
-        tables.views[arm, place] += pages - own
-        _serve(tables, results, r, arm, place, pages)
-    if front == plan.filled:
-        return
-    for rank in range(last, plan.agents):
-        i = tables.ranking[rank]
-        own = _turns(start, end, plan.agents, tables.position[i])
-        tables.turns[tables.held[i], last] += own
-        free -= own
-        _serve(tables, results, r, tables.held[i], last, own)
-    arm = tables.held[tables.ranking[last]]
-    tables.views[arm, last] += free
-    _serve(tables, results, r, arm, last, free)
-
-
-@compiled
-def _rest(plan, tables, results, r, start):
-    """Play from page `start` on, by the pages on which a score rises."""
-    everybody, last = plan.filled == plan.agents, plan.filled - 1
-    _rank(plan, tables)
-    tables.events[:], tables.following[:] = 0, NEVER
-    for i in range(plan.agents if plan.thinned else 0):
-        stride = 1 if everybody else plan.agents
-        before = start - 1 if everybody else start + (tables.position[i] - start) % plan.agents - stride
-        tables.following[i] = _after(plan, tables, i, before)
-    while start < plan.horizon:
-        event = np.int64(NEVER)
-        for i in range(plan.agents):
-            event = min(event, tables.following[i])
-        end = min(event + 1, plan.horizon)
-        _between(plan, tables, results, r, start, end)
-        start = end
-        if event >= plan.horizon:
-            break
-        for i in range(plan.agents):
-            if tables.following[i] == event:
-                tables.turns[tables.held[i], _place_of(tables, i, last)] -= 1
+def _play(plan, tables, levels, results, r):
+    """Play all pages of a run."""
+    plan, tables, results = uncounted((plan, tables, results))
+    attention, score, last, everybody = tables.attention, tables.score, plan.filled - 1, plan.filled == plan.agents
+    block, begin = ZERO, ZERO
+    for page in range(plan.horizon):
+        learns = plan.runs or block < plan.blocks
+        if learns and page == begin + plan.length:
+            block, begin = block + ONE, page
+            learns = plan.runs or block < plan.blocks
+            _close_block(plan, tables, levels, not learns)
+        if page == (begin if plan.runs else plan.end):
+            _rank(plan, tables)
+        designated = _fill(plan, tables, page)
+        for place in range(plan.filled):
+            i = tables.shown[place]
+            arm = tables.arms[tables.held[i]]
+            results.views[r, arm.column, place] += 1
+            arm.pulls += 1
+            if uniform(arm.tape, arm.pulls - 1) >= attention[place] * arm.mean:
+                continue
+            results.payoff[r, i] += 1.0
+            if page >= plan.end:
+                if not plan.thinned or not (everybody or i == designated):
+                    continue
+                if not _counts_click(tables.coins[i], page, attention[last], attention[place]):
+                    continue
+            if learns:
                 tables.clicks[i] += 1
-                tables.following[i] = _after(plan, tables, i, event)
-                tables.score[i] += 1
-        for rank in range(plan.agents):  # who stands in front climbs first
-            _climb(tables, rank)
-
-
-@compiled
-def _place_of(tables, i, last):
-    """Return the place in which agent i stands on a turn of its own."""
-    at = 0
-    while at < last and tables.ranking[at] != i:
-        at += 1
-    return at
-
-
-@compiled
-def _run_on(plan, tables, levels, results, r):
-    """Play streams in blocks of pages, places by balance."""
-    last, start, block = tables.attention[plan.filled - 1], ZERO, ZERO
-    while start < plan.horizon:
-        pages = min(plan.length, plan.horizon - start)
-        _rank(plan, tables)
-        for place in range(plan.agents):
-            i = tables.ranking[place]
-            arm = tables.held[i]
-            row = tables.arms[arm]
-            counted = binomial(pages, last * row.mean, block_stream(row.tape, RUN_ON + block))
-            tables.clicks[i] += counted
-            tables.turns[arm, place] += pages - counted
-            _serve(tables, results, r, arm, place, pages)
-            if pages == plan.length:
-                _settle(tables, levels, i, counted)
-        start, block = start + pages, block + 1
-
-
-@compiled
-def _settle(tables, levels, i, counted):
-    """Charge a block to the draw of agent i."""
-    tables.score[i], spent = _settled(tables.score[i], counted, ONE)
-    if spent:
-        tables.draw[i] += 1
-        tables.held[i] = drawn_arm(tables, levels, i, tables.draw[i])
-
-
-@compiled
-def _learn(plan, tables, levels, results, r):
-    """Play the laboratory, and return the page after it."""
-    champion, level = np.zeros(plan.agents, np.int64), np.full(plan.agents, -1)
-    start, whole = ZERO, plan.length * plan.agents
-    for block in range(plan.blocks):
-        pages = min(whole, plan.horizon - start)
-        for i in range(plan.agents if pages > 0 else 0):
-            if not plan.streams:
-                tables.held[i] = drawn_arm(tables, levels, i, block)
-            counted = _rotate(plan, tables, results, r, i, start, pages, np.int64(block))
-            if plan.streams and pages == whole:
-                _settle(tables, levels, i, counted)
-            elif counted > level[i]:
-                level[i], champion[i] = counted, tables.held[i]
-        start += max(pages, 0)
-    if not plan.streams:
-        tables.held[:], tables.score[:] = champion, level
-    pages = min(plan.rank_rounds * plan.agents, plan.horizon - start)
-    for i in range(plan.agents if pages > 0 else 0):
-        tables.score[i] += _rotate(plan, tables, results, r, i, start, pages, np.int64(plan.blocks))
-    return start + max(pages, 0)
+            else:
+                score[i] += 1
+                if page >= plan.end:
+                    _climb(plan, tables, i)
 
 
 def _laboratory(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
-    def run_whole_pages(plan, tables, owners, means, run_streams, results):
-        arms, attention = tables.arms, tables.attention
+    def run_whole_pages(plan, tables, means, run_streams, results):
         for r in range(len(run_streams) if sources else 0):
             streams = streams_of(run_streams[r])
-            begin_run(arms, len(arms), streams.tapes, means[r])
-            tables.clicks[:], tables.views[:], tables.turns[:], tables.draw[:] = 0, 0, 0, 0
-            order_agents(plan, tables.order, streams.levels)
-            for position in range(plan.agents):
-                tables.position[tables.order[position]] = position
-            tables.score[:] = np.int64(plan.streams)
-            for i in range(plan.agents):
-                tables.held[i] = drawn_arm(tables, streams.levels, i, ZERO)
-            if plan.runs:
-                _run_on(plan, tables, streams.levels, results, r)
-            else:
-                start = _learn(plan, tables, streams.levels, results, r)
-                if start < plan.horizon:
-                    _rest(plan, tables, results, r, start)
-            last = attention[plan.filled - 1]
-            for a in range(len(arms)):
-                for place in range(plan.filled):
-                    chance = attention[place] * arms[a].mean
-                    total = binomial(tables.views[a, place], chance, block_stream(arms[a].tape, VIEWS + place))
-                    chance = (attention[place] - last) * arms[a].mean / max(1e-300, 1.0 - last * arms[a].mean)
-                    total += binomial(tables.turns[a, place], chance, block_stream(arms[a].tape, TURNS + place))
-                    tables.clicks[arms[a].agent] += total
-            results.regret[r] = plan.horizon * best_page(means[r], owners, attention)
-            for i in range(plan.agents):
-                results.payoff[r, i] = tables.clicks[i]
-                results.regret[r] -= results.served[r, i]
+            begin_run(tables.arms, len(tables.arms), streams.tapes, means[r])
+            _open_run(plan, tables, streams.levels)
+            _play(plan, tables, streams.levels, results, r)
 
     return run_whole_pages
 
@@ -319,36 +202,30 @@ def laboratory_applies(job: Job) -> bool:
 
 
 def _filled(job: Job) -> int:
-    return min(sum(each > 0 for each in job.market.places), len(job.market.agents))
+    return min(sum(attention > 0 for attention in job.market.places), len(job.market.agents))
 
 
-def laboratory_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Play runs first, .., first + count - 1 of a reservoir on pages, with the laws of a session."""
-    rule, market, filled = job.mechanism.arm, job.market, _filled(job)
-    agents, slots = len(market.agents), rule.slots
-    thinned = slots.scores == "clicks" and (filled > 1 or filled == agents)
-    numbers = slots.draws, rule.explore, slots.rank_rounds, slots.streams is not None, slots.streams == "run"
-    plan = PagePlan(agents, filled, market.horizon, *numbers, thinned)
-    arms, attention = arm_table(job, True), np.array(market.places)
-    by_agent = [np.zeros(agents, np.int64) for _ in range(9)]
-    by_arm = [np.zeros((len(arms), len(attention)), np.int64) for _ in range(2)]
-    tables = PageTables(arms, first_arms(job), attention, *by_agent, *by_arm)
-    owners = np.repeat(np.arange(agents), [agent.count for agent in market.agents])
-    results = RunResults.empty(count, agents)
-    means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    run_whole_pages(plan, tables, owners, means, streams, results)
-    return results.outcomes(market.share)
+def play_laboratory(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
+    """Play runs of a reservoir on pages."""
+    mechanism, agents, filled = job.mechanism, len(job.market.agents), _filled(job)
+    slots, runs = mechanism.arm.slots, mechanism.arm.slots.streams == "run"
+    plan = PagePlan(
+        agents=agents,
+        filled=filled,
+        horizon=job.market.horizon,
+        blocks=slots.draws,
+        length=mechanism.arm.explore * (1 if runs else agents),
+        end=mechanism.laboratory_pages(agents),
+        streams=slots.streams is not None,
+        runs=runs,
+        thinned=slots.scores == "clicks" and (filled > 1 or filled == agents),
+    )
+    numbers = [np.zeros(agents, np.int64) for _ in range(8)]
+    shown, coins = np.zeros(filled, np.int64), np.zeros(agents, np.uint64)
+    tables = PageTables(arm_table(job, True), first_arms(job), np.array(job.market.places), shown, coins, *numbers)
+    run_whole_pages(plan, tables, means, streams, results)
 
 
 def laboratory_seconds(job: Job) -> float:
-    """Estimate how long a run takes: draws of counts in the laboratory, and looks at all agents as scores rise."""
-    market, rule, filled = job.market, job.mechanism.arm, _filled(job)
-    agents, arms = len(market.agents), sum(map(sum, job.copies.values()))
-    runs = rule.slots.streams == "run"
-    blocks = market.horizon / rule.explore if runs else rule.draws * filled
-    turns = market.horizon * (agents if filled == agents else 1)
-    mean = sum(prior.mean for agent in market.agents for prior in agent.priors) / sum(
-        agent.count for agent in market.agents
-    )
-    rises = 0.0 if runs else turns * market.places[filled - 1] * mean
-    return 1e-6 + 1e-7 * agents * blocks + 4e-7 * arms * filled + (3e-7 + 1e-7 * agents) * min(rises, 1e9)
+    """Estimate how long a run takes."""
+    return 1e-6 + job.market.horizon * (PAGE_SECONDS + VIEW_SECONDS * _filled(job))

@@ -3,11 +3,11 @@
 To add a kernel, write two functions and list them in `KERNELS`, the fastest kernel first:
 
 - `applies(job)` reads the job only, and is False for anything it does not know.
-- `kernel(job, first, count)` returns the outcomes of the runs `first`, .., `first + count - 1`. An outcome depends only
-  on the job and the number of its run, not on the thread, the chunk or earlier work. So take random numbers by their
-  place, `(seed, run, arm, pull)` or `(seed, run, arm, block)`, through `_randomness`, with the stream numbers of
-  `mechanisms/online/streams.py`, and keep sums exactly (in ticks). A kernel that steps like the session must give the
-  session's bits; one that draws blocks, the session's laws.
+- `kernel(job, means, streams, results)` plays runs, a row of each array being one of them, and fills in `RunResults`. A
+  row depends only on the job, its means and its stream, not on the thread, the chunk or earlier work. So take random
+  numbers by their place, `(seed, run, arm, pull)` or `(seed, run, arm, block)`, through `_randomness`, with the stream
+  numbers of `mechanisms/online/streams.py`, and keep sums exactly (in ticks). A kernel that steps like the session must
+  give the session's bits; one that draws blocks, the session's laws.
 
 `compiling.py` has the decorators. Cache only the outermost function on disk, and give each cached kernel a unique name:
 the compiler's cache confuses two of the same name.
@@ -17,48 +17,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes, blocks_apply
+from cloneproof.engines.monte_carlo.blocks.kernel import blocks_apply, play_blocks
 from cloneproof.engines.monte_carlo.blocks.slots import (
     falling_applies,
-    slot_block_outcomes,
+    play_slot_blocks,
+    play_slots,
     slot_blocks_apply,
-    slot_step_outcomes,
     slots_apply,
 )
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
-from cloneproof.engines.monte_carlo.laboratory import laboratory_applies, laboratory_outcomes, laboratory_seconds
-from cloneproof.engines.monte_carlo.ranked_pages import ranked_page_outcomes, ranked_pages_apply
+from cloneproof.engines.monte_carlo.laboratory import laboratory_applies, laboratory_seconds, play_laboratory
+from cloneproof.engines.monte_carlo.ranked_pages import play_ranked_pages, ranked_pages_apply
+from cloneproof.engines.monte_carlo.runs import Kernel, played
 from cloneproof.engines.monte_carlo.stepping.plan import usual_bandit
-from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
-
-Kernel = Callable[[Job, int, int], Outcomes]
+from cloneproof.engines.monte_carlo.stepping.rounds import play_stepping, stepping_applies
 
 Kernels = tuple[tuple[str, Callable[[Job], bool], Kernel], ...]
 
 KERNELS: Final[Kernels] = (
-    ("blocks", blocks_apply, block_outcomes),  # levels that explore and commit: a few draws for each arm
-    ("slot blocks", slot_blocks_apply, slot_block_outcomes),  # tests of slots: a draw for each
-    ("slots", slots_apply, slot_step_outcomes),  # the same, pull by pull
-    ("index on slots", falling_applies, slot_block_outcomes),  # the same loop, slots ranked by an index or by bars
-    ("stepping", stepping_applies, step_outcomes),  # all other rules, round by round
+    ("blocks", blocks_apply, play_blocks),  # levels that explore and commit: a few draws for each arm
+    ("slot blocks", slot_blocks_apply, play_slot_blocks),  # tests of slots: a draw for each
+    ("slots", slots_apply, play_slots),  # the same, pull by pull
+    ("index on slots", falling_applies, play_slot_blocks),  # the same loop, slots ranked by an index or by bars
+    ("stepping", stepping_applies, play_stepping),  # all other rules, round by round
 )
 
 SLATE_KERNELS: Final[Kernels] = (
-    ("laboratory", laboratory_applies, laboratory_outcomes),  # reservoirs: a step from one change of ranks to the next
-    ("ranked pages", ranked_pages_apply, ranked_page_outcomes),  # usual bandits, page by page
-)  # for markets with positions, which no other kernel plays
+    ("laboratory", laboratory_applies, play_laboratory),  # reservoirs
+    ("ranked pages", ranked_pages_apply, play_ranked_pages),  # usual bandits
+)  # for markets with positions, page by page, which no other kernel plays
 
-TO_RANDOM_ENDS: Final = (slot_block_outcomes, slot_step_outcomes)
+TO_RANDOM_ENDS: Final = (play_slot_blocks, play_slots)
 
 
-def kernel_for(job: Job) -> tuple[str, Kernel]:
-    """Return the name and the function of the kernel that takes the job."""
+def kernel_for(job: Job) -> tuple[str, Callable[[Job, int, int], Outcomes]]:
+    """Return the name of the kernel that takes the job, and what plays runs of a job by it."""
     for name, applies, kernel in SLATE_KERNELS if job.market.places else KERNELS:
         fits = job.market.ends == "at-horizon" or kernel in TO_RANDOM_ENDS
         if fits and applies(job):
-            return name, kernel
+            return name, partial(played, kernel)
     return "reference", reference_outcomes
 
 

@@ -11,13 +11,13 @@ allowed for it in every bound (tests/engines/test_posterior_blocks.py).
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
-from cloneproof._arrays import FloatArray, IntArray
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
+from cloneproof._arrays import FloatArray, IntArray, WordArray
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.runs import RunResults, arm_table, played
 
 PART: Final = 1 / 16  # of the rounds before a block
 LOOKS: Final = 32  # posterior draws of each arm in a block
@@ -61,24 +61,20 @@ def posterior_seconds(job: Job) -> float:
 
 def posterior_block_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Play runs first, .., first + count - 1; a run has random numbers of its own."""
-    means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    agents = job.market.agents
-    listed = [job.copies[agent.name] for agent in agents]
-    arm_means = np.repeat(means, [copies for own in listed for copies in own], axis=1)
-    ends = np.cumsum([0, *map(sum, listed)])
-    options = job.mechanism.arm.options
+    return played(_play, job, first, count)
+
+
+def _play(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
+    arms, options = arm_table(job, True), job.mechanism.arm.options
     prior = options.get("alpha", 1.0), options.get("beta", 1.0)
-    blocks = blocks_of(job.market.horizon, arm_means.shape[1])
-    paid, served = np.zeros((2, count, len(agents)))
-    for run in range(count):
-        pulls, clicks = _played(arm_means[run], blocks, prior, np.random.default_rng(int(streams[run])))
-        for rows, sums in ((paid, clicks), (served, pulls * arm_means[run])):
-            rows[run] = [sums[begin:end].sum() for begin, end in pairwise(ends)]
-    regret = job.market.horizon * means.max(axis=1) - served.sum(axis=1)
-    return Outcomes(paid * job.market.share, regret, served * job.market.share)
+    blocks = blocks_of(job.market.horizon, len(arms))
+    for run, stream in enumerate(streams):
+        pulls, clicks = _pulls_and_clicks(means[run, arms["column"]], blocks, prior, np.random.default_rng(int(stream)))
+        np.add.at(results.payoff[run], arms["agent"], clicks)
+        np.add.at(results.views[run, :, 0], arms["column"], pulls)
 
 
-def _played(
+def _pulls_and_clicks(
     means: FloatArray, blocks: list[int], prior: tuple[float, float], dice: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Return pulls and rewards of each arm in a run."""

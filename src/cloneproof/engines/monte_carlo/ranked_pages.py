@@ -16,14 +16,12 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, uncounted, uniform, word
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.runs import (
     ZERO,
-    ArmTable,
     RunResults,
     arm_table,
     begin_run,
-    best_page,
     first_arms,
     level_stream,
     streams_of,
@@ -216,22 +214,16 @@ def _play(plan, rows, arms, inner, shown, coins):
 
 def _ranked(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
-    def run_ranked(plan, rows, arms, owners, means, streams, results):
-        attention = plan.attention
-        shown, inner = np.zeros(len(attention), np.int64), np.zeros(len(plan.first), np.uint64)
+    def run_ranked(plan, rows, arms, means, streams, results):
+        shown, inner = np.zeros(len(plan.attention), np.int64), np.zeros(len(plan.first), np.uint64)
         for r in range(len(streams) if sources else 0):
             own = streams_of(streams[r])
             begin_run(arms, len(arms), own.tapes, means[r])
             _play(plan, rows, arms, inner, shown, _open_run(plan, rows, own.levels, inner))
-            results.regret[r] = plan.horizon * best_page(means[r], owners, attention)
             for a in range(len(arms)):
-                i, k = arms[a].agent, plan.above + a
-                for place in range(len(attention)):
-                    worth = rows.views[k, place] * attention[place] * arms[a].mean
-                    results.served[r, i] += worth
-                    results.regret[r] -= worth
-                    results.rounds[r, i] += rows.views[k, place]
-                results.payoff[r, i] += rows.clicks[k]
+                results.payoff[r, arms[a].agent] += rows.clicks[plan.above + a]
+                for place in range(len(plan.attention)):
+                    results.views[r, arms[a].column, place] += rows.views[plan.above + a, place]
 
     return run_ranked
 
@@ -248,26 +240,27 @@ def ranked_pages_apply(job: Job) -> bool:
     return bool(market.places) and known and fits
 
 
-def ranked_page_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Play runs first, .., first + count - 1, bit for bit as a session does."""
-    mechanism, market, agents = job.mechanism, job.market, len(job.market.agents)
-    arms: ArmTable = arm_table(job, mechanism.flat)
-    attention, above = np.array(market.places), 0 if mechanism.flat else agents
+def play_ranked_pages(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
+    """Play runs bit for bit as a session does."""
+    mechanism, agents, arms = job.mechanism, len(job.market.agents), arm_table(job, job.mechanism.flat)
+    attention, above = np.array(job.market.places), 0 if mechanism.flat else agents
     rules = (mechanism.agent or mechanism.arm, mechanism.arm)
-    kept = [compiled_priority(rule) for rule in rules]
-    upper, lower = (PageRule.of(rule, made.address) for rule, made in zip(rules, kept, strict=True))
+    priorities = [compiled_priority(rule) for rule in rules]
+    upper, lower = (PageRule.of(rule, priority.address) for rule, priority in zip(rules, priorities, strict=True))
     keys = np.concatenate([np.arange(above, dtype=np.uint64), arms["key"]])
     plan = RankedPlan(
-        market.horizon, mechanism.flat, mechanism.one_place_each, above, upper, lower, first_arms(job), keys, attention,
-        logarithm_table(market.horizon),
+        job.market.horizon, mechanism.flat, mechanism.one_place_each, above, upper, lower, first_arms(job), keys,
+        attention, logarithm_table(job.market.horizon),
     )  # fmt: skip
-    count_of = len(keys)
-    draws, lots = np.zeros(count_of, np.uint64), np.zeros(count_of, np.uint64)
-    seen, rates, values = np.zeros(count_of), np.zeros(count_of), np.zeros(count_of)
-    views, clicks = np.zeros((count_of, len(attention)), np.int64), np.zeros(count_of, np.int64)
-    rows = PageRows(draws, lots, views, clicks, seen, rates, values, np.zeros(agents, np.int64))
-    owners = np.repeat(np.arange(agents), [agent.count for agent in market.agents])
-    means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    results = RunResults.empty(count, agents)
-    run_ranked(plan, rows, arms, owners, means, streams, results)
-    return results.outcomes(market.share)
+    count = len(keys)
+    rows = PageRows(
+        draws=np.zeros(count, np.uint64),
+        lots=np.zeros(count, np.uint64),
+        views=np.zeros((count, len(attention)), np.int64),
+        clicks=np.zeros(count, np.int64),
+        seen=np.zeros(count),
+        means=np.zeros(count),
+        values=np.zeros(count),
+        rounds=np.zeros(agents, np.int64),
+    )
+    run_ranked(plan, rows, arms, means, streams, results)

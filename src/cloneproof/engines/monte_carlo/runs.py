@@ -1,17 +1,22 @@
-"""Shared parts of the runs of all kernels: random streams as in `engines.reference`, tables of arms, and results."""
+"""Shared parts of the runs of all kernels: random streams as in `engines.reference`, tables of arms, and results.
+
+A kernel says of each run what every agent is paid and how often each original is seen; `RunResults.outcomes` says what
+follows from that. So what agents are served, and the regret, are computed alike whoever plays the runs.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 # ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.compiling import average, compiled, inlined, plus, uniform, word
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, reference_run, run_streams
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.mechanisms.online.streams import COINS_STREAM, LEVELS_STREAM, SAMPLE_STREAM, STATE_STREAM
 from cloneproof.mechanisms.sample import ADMISSION
@@ -23,14 +28,12 @@ ROUND_ROBIN, BLOCK, INDEX = range(3)
 ORDERS: Final = {"round-robin": ROUND_ROBIN, "block": BLOCK, "index": INDEX}
 ARM_FIELDS: Final = [
     ("agent", "i8"),
-    ("number", "i8"),  # of the arm inside its agent
     ("original", "i8"),  # inside its agent
     ("copy", "i8"),
     ("column", "i8"),  # of the original in an array of means
     ("key", "u8"),  # by which its level knows it
     ("tape", "u8"),
     ("mean", "f8"),
-    ("loss", "f8"),  # against the best original
     ("pulls", "i8"),
 ]
 ARM: Final = np.dtype(ARM_FIELDS, align=True)
@@ -71,7 +74,7 @@ def first_arms(job: Job) -> IntArray:
 
 
 def arm_table(job: Job, flat: bool, fields: npt.DTypeLike = ARM, more: int = 0) -> ArmTable:
-    """Make a row for each arm that a job's copies register, in order, its first six fields filled; and `more` rows."""
+    """Make a row for each arm that a job's copies register, in order, its first five fields filled; and `more` rows."""
     copies = np.array([number for agent in job.market.agents for number in job.copies[agent.name]])
     owners = np.array([(i, o) for i, agent in enumerate(job.market.agents) for o in range(agent.count)])
     column = np.repeat(np.arange(len(copies)), copies)
@@ -79,38 +82,81 @@ def arm_table(job: Job, flat: bool, fields: npt.DTypeLike = ARM, more: int = 0) 
     arms, numbers = table[: len(column)], np.arange(len(column))
     arms["column"], arms["agent"], arms["original"] = column, owners[column, 0], owners[column, 1]
     arms["copy"] = numbers - (np.cumsum(copies) - copies)[column]
-    arms["number"] = numbers - first_arms(job)[arms["agent"]]
-    arms["key"] = arms["number"] + ((arms["agent"] << 32) if flat else 0)
+    arms["key"] = numbers - first_arms(job)[arms["agent"]] + ((arms["agent"] << 32) if flat else 0)
     return table
 
 
 class RunResults(NamedTuple):
-    """Of each run of a chunk: rewards, means and number of the pulls of each agent, and the regret."""
+    """Of each run of a chunk: what every agent is paid before the share, and the views of each original in each place.
+
+    Without positions there is one place, and a pull is a view. A run that the kernel cannot play has payoffs of NaN.
+    """
 
     payoff: FloatArray
-    served: FloatArray
-    rounds: FloatArray
-    regret: FloatArray
+    views: IntArray
 
     @classmethod
-    def empty(cls, runs: int, agents: int) -> RunResults:
-        payoff, served, rounds = (np.zeros((runs, agents)) for _ in range(3))
-        return cls(payoff, served, rounds, np.zeros(runs))
+    def empty(cls, job: Job, runs: int) -> RunResults:
+        market = job.market
+        views = np.zeros((runs, market.originals, max(1, len(market.places))), np.int64)
+        return cls(np.zeros((runs, len(market.agents))), views)
 
-    def outcomes(self, share: float) -> Outcomes:
-        """Return the outcomes if agents are paid this share."""
-        return Outcomes(self.payoff * share, self.regret, self.served * share, self.rounds)
+    def outcomes(self, job: Job, means: FloatArray) -> Outcomes:
+        """Return the outcomes of runs with these means.
+
+        Originals are added up in order, one by one, so that the last bit does not depend on the chunk.
+        """
+        market, owners = job.market, owners_of(job)
+        served, rounds = np.zeros((2, *self.payoff.shape))
+        regret, losses = np.zeros(len(means)), means.max(axis=1, keepdims=True) - means
+        if market.places:
+            regret, losses = market.horizon * best_pages(job, means), -means
+        for original, owner in enumerate(owners):
+            views = self.views[:, original]
+            seen = sum(attention * views[:, place] for place, attention in enumerate(market.places or (1.0,)))
+            served[:, owner] += seen * means[:, original]
+            regret += seen * losses[:, original]
+            rounds[:, owner] += views.sum(axis=1)
+        return Outcomes(self.payoff * market.share, regret, served * market.share, rounds)
+
+
+Kernel = Callable[[Job, FloatArray, WordArray, RunResults], None]
+"""Plays runs of a job with these means and streams, a row each, and fills in empty results."""
+
+
+def played(kernel: Kernel, job: Job, first: int, count: int) -> Outcomes:
+    """Play runs first, .., first + count - 1 of a job; the reference simulator plays those that the kernel cannot."""
+    means, results = means_of_runs(job, first, count), RunResults.empty(job, count)
+    kernel(job, means, run_streams(job.seed, first, count), results)
+    outcomes = results.outcomes(job, means)
+    unplayed = np.flatnonzero(np.isnan(results.payoff[:, 0]))
+    for r in unplayed:
+        run = reference_run(job, first + int(r))  # says what is wrong, or does what compiled code cannot
+        outcomes.payoff[r], outcomes.served[r] = list(run.payoff.values()), list(run.served.values())
+        outcomes.regret[r] = run.regret
+    return outcomes._replace(rounds=None) if len(unplayed) else outcomes
+
+
+def owners_of(job: Job) -> IntArray:
+    """Return the agent of each original, by number."""
+    return np.repeat(np.arange(len(job.market.agents)), [agent.count for agent in job.market.agents])
+
+
+def best_pages(job: Job, means: FloatArray) -> FloatArray:
+    """Return what a page of the best slate of different agents is worth in each run."""
+    begin = np.cumsum([0, *(agent.count for agent in job.market.agents)])[:-1]
+    best = -np.sort(-np.maximum.reduceat(means, begin, axis=1), axis=1)
+    worth = np.zeros(len(means))
+    for attention, mean in zip(job.market.places, best.T, strict=False):
+        worth += attention * mean
+    return worth
 
 
 @inlined
 def close_run(arms, paid, results, r):
-    """Store the outcome of run r from the pulls of its arms and the exact sums paid to each agent."""
-    regret = 0.0
+    """Enter what each agent is paid in run r, from exact sums; and add the pulls of its arms."""
     for a in range(len(arms)):
-        regret += arms[a].pulls * arms[a].loss
-        results.served[r, arms[a].agent] += arms[a].pulls * arms[a].mean
-        results.rounds[r, arms[a].agent] += arms[a].pulls
-    results.regret[r] = regret
+        results.views[r, arms[a].column, 0] += arms[a].pulls
     for i in range(len(paid)):
         results.payoff[r, i] = average(paid[i, 0], paid[i, 1], ONE)
 
@@ -123,14 +169,10 @@ def pay(paid, agent, high, low):
 
 @inlined
 def begin_run(arms, count, tapes, means):
-    """Set the tape, mean and loss of the first `count` rows, with no pulls; equal originals and copies share a tape."""
-    best = means[0]
-    for o in range(1, len(means)):
-        best = max(best, means[o])
+    """Set the tape and the mean of the first `count` rows, with no pulls; equal originals and copies share a tape."""
     for a in range(count):
         arms[a].tape = word(word(word(tapes, arms[a].agent), arms[a].original), arms[a].copy)
         arms[a].mean = means[arms[a].column]
-        arms[a].loss = best - arms[a].mean
         arms[a].pulls = 0
 
 
@@ -174,17 +216,3 @@ def admitted_arms(stream, arms, first):
 def all_explored(candidates, rounds):
     """Return the rounds of a whole exploration, at most NEVER, so that the product cannot overflow."""
     return candidates * rounds if rounds <= NEVER // candidates else NEVER
-
-
-@compiled
-def best_page(means, owners, attention):
-    """Return what a page of the best slate of different agents is worth."""
-    agents = owners[-1] + 1
-    bests = np.zeros(agents)
-    for o in range(len(means)):
-        bests[owners[o]] = max(bests[owners[o]], means[o])
-    bests = -np.sort(-bests)
-    worth = 0.0
-    for place in range(min(len(attention), agents)):
-        worth += attention[place] * bests[place]
-    return worth

@@ -79,8 +79,9 @@ class RunPlan:
     """When to stop and with what means.
 
     `limit` counts observations (passes over the strata), None for no limit. `decided` is checked at the looks. `chunk`
-    fixes the runs of a chunk. `parallel` says whether chunks may run at the same time. `largest` bounds the runs of a
-    chunk; if it is larger than usual (a GPU plays many as quickly as one), so is the first chunk.
+    fixes the runs of a chunk. `parallel` says whether chunks may run at the same time; else a chunk has at least a run
+    for each of the `threads`, which may be processes. `largest` bounds the runs of a chunk; if it is larger than usual
+    (a GPU plays many as quickly as one), so is the first chunk.
     """
 
     limit: int | None = None
@@ -266,18 +267,19 @@ def _chunks(
 ) -> Iterator[FloatArray]:
     """Yield the rows of successive chunks, in order, until the limit or the deadline; always at least one."""
     strata = len(start.estimands.weights)
-    size = max(1, (plan.chunk or first_chunk(plan.largest)) // strata)
-    largest, fixed = max(1, plan.largest // strata), plan.chunk is not None
+    at_once, least = (threads, 1) if plan.parallel else (1, -(-(plan.threads or 1) // strata))
+    size = max(1, plan.chunk // strata) if plan.chunk else max(least, first_chunk(plan.largest) // strata)
+    largest, fixed = max(least, plan.largest // strata), plan.chunk is not None
     waiting: deque[Future[tuple[FloatArray, float]]] = deque()
     asked, first = start.count, True
     submit: Submit[tuple[FloatArray, float]] = in_thread if plan.parallel else InlineExecutor().submit
     while True:
-        while len(waiting) < threads and (plan.limit is None or asked < plan.limit):
+        while len(waiting) < at_once and (plan.limit is None or asked < plan.limit):
             count = size
             if plan.limit is not None:
                 left = plan.limit - asked
-                if not fixed and left <= size * threads:  # equal last chunks, so that no thread idles at the end
-                    size, fixed = -(-left // threads), True
+                if not fixed and left <= size * at_once:  # equal last chunks, so that no thread idles at the end
+                    size, fixed = -(-left // at_once), True
                 count = min(size, left)
             waiting.append(submit(_observe_timed, observe, asked * strata, count * strata))
             asked += count
@@ -292,7 +294,7 @@ def _chunks(
         rows, seconds = chunk.result()
         first = False
         if not fixed:
-            size = max(1, min(largest, int(len(rows) // strata * min(4.0, CHUNK_SECONDS / max(seconds, 1e-9)))))
+            size = max(least, min(largest, int(len(rows) // strata * min(4.0, CHUNK_SECONDS / max(seconds, 1e-9)))))
         yield rows
 
 

@@ -21,7 +21,6 @@ from cloneproof.engines.tree.shape import Ints, Shape, States, refusal
 from cloneproof.mechanisms.mechanism import Mechanism
 
 StateBlock = list[int]
-FEW = 4  # blocks that are quickly sorted by exchanges
 SHORTER = "use engine 'monte-carlo', or a shorter horizon"
 MOST_STATES = 4_000_000  # in one round: below 4 GiB
 MOST_CELLS = 400_000_000  # numbers in the successors of one round, before they are merged: 1.6 GiB
@@ -63,11 +62,10 @@ class Symmetry:
     def sort(self, states: States) -> None:
         """Bring every state into its canonical form, in place."""
         for blocks in self.families:
-            if len(blocks) > FEW and _sorted_as_words(states, blocks):
-                continue
-            for last in range(len(blocks) - 1, 0, -1):
-                for k in range(last):
-                    _order(states, blocks[k], blocks[k + 1])
+            rows = np.array(blocks)
+            values = states[rows]  # blocks x rows of a block x states
+            order = np.lexsort([-values[:, place] for place in reversed(range(values.shape[1]))], axis=0)
+            states[rows] = np.take_along_axis(values, order[:, None], axis=0)
 
 
 def _rows(shape: Shape, names: Sequence[tuple[str, int]]) -> StateBlock:
@@ -84,35 +82,6 @@ def _alike(items: list[int], kinds: Sequence[object]) -> list[list[int]]:
     for item, kind in zip(items, kinds, strict=True):
         groups.setdefault(kind, []).append(item)
     return list(groups.values())
-
-
-def _sorted_as_words(states: States, blocks: list[StateBlock]) -> bool:
-    """Sort blocks as one integer each, if they fit into one."""
-    places = [[block[k] for block in blocks] for k in range(len(blocks[0]))]
-    widths = [int(states[rows].max()).bit_length() for rows in places]
-    if sum(widths) > 63:
-        return False
-    words = np.zeros((len(blocks), states.shape[1]), dtype=np.int64)
-    for rows, width in zip(places, widths, strict=True):
-        words = (words << width) | states[rows]
-    words = -np.sort(-words, axis=0)
-    for rows, width in zip(reversed(places), reversed(widths), strict=True):
-        states[rows] = words & ((1 << width) - 1)
-        words >>= width
-    return True
-
-
-def _order(states: States, first: StateBlock, second: StateBlock) -> None:
-    """Swap the blocks wherever the first is the smaller, row by row."""
-    smaller = np.zeros(states.shape[1], dtype=bool)
-    for a, b in zip(reversed(first), reversed(second), strict=True):
-        smaller = (states[a] < states[b]) | ((states[a] == states[b]) & smaller)
-    swap = np.flatnonzero(smaller)
-    if len(swap):
-        for a, b in zip(first, second, strict=True):
-            kept = states[a, swap]
-            states[a, swap] = states[b, swap]
-            states[b, swap] = kept
 
 
 def merge_states(states: States, weights: FloatArray) -> tuple[States, FloatArray, int]:

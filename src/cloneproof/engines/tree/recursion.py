@@ -121,15 +121,15 @@ class RoundStep:
             some = np.flatnonzero(shares[k] > 0)
             if not len(some):
                 continue
-            part, mass = states[:, some], weights[some] * shares[k][some]
-            self._commit(part, level, a, committing[some])
+            picked, mass = states[:, some], weights[some] * shares[k][some]
+            self._commit(picked, level, a, committing[some])
             unobserved = (done & agents_decided)[some]
-            self._forget(part, a, unobserved)
+            self._forget(picked, a, unobserved)
             for mask, observe in ((unobserved, False), (~unobserved, True)):
                 if mask.all():
-                    self._pull(a, part, mass, done[some], observe)
+                    self._pull(a, picked, mass, done[some], observe)
                 elif mask.any():
-                    self._pull(a, part[:, mask], mass[mask], done[some][mask], observe)
+                    self._pull(a, picked[:, mask], mass[mask], done[some][mask], observe)
 
     def _merge_copies(self, shares: FloatArray, states: States, arms: tuple[int, ...]) -> None:
         """Pick the first of copies with the same statistics for all of them: each leads to the same state."""
@@ -201,9 +201,9 @@ class RoundStep:
         if not new.all():
             self._keep(states[:, ~new], weights[~new])
         for k, weight in enumerate(belief.weights):
-            part = states[:, new]
-            part[self.shape.rows("successes", (original,))] = k + 1
-            self._keep(part, weights[new] * weight)
+            revealed = states[:, new]
+            revealed[self.shape.rows("successes", (original,))] = k + 1
+            self._keep(revealed, weights[new] * weight)
 
     def _counts_now(self, owner: int, states: States, done: Mask) -> Ints:
         """Return 1 where this reward counts towards the owner's score, if scores count only part of the rewards."""

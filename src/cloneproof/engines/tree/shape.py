@@ -257,7 +257,9 @@ class Shape:
     @cached_property
     def originals_of(self) -> list[list[int]]:
         """Originals of each owner."""
-        return [[o for o, each in enumerate(self.originals) if each.owner == owner] for owner in range(self.owners)]
+        return [
+            [o for o, original in enumerate(self.originals) if original.owner == owner] for owner in range(self.owners)
+        ]
 
     def observations(self, states: States, original: int) -> Ints:
         return self._row_or_sum(states, "observations", "pulls", original)

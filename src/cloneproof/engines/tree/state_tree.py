@@ -3,61 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
-
-import numpy as np
+from typing import Final
 
 from cloneproof._checks import count
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.tree.choice import compares_floats
+from cloneproof.engines.tree.contest import contest_rewards
 from cloneproof.engines.tree.merge import most_observations
+from cloneproof.engines.tree.playing import (
+    SAMPLES_LIMIT,
+    CopiesLaw,
+    SizeLaws,
+    check_ways,
+    on_arms,
+    playing_laws,
+    sample_sizes,
+)
 from cloneproof.engines.tree.recursion import RoundRewards, run
-from cloneproof.engines.tree.shape import MeanBelief, Shape, TreeOriginal, belief_of, refusal
-from cloneproof.engines.tree.slots import contest_rewards, drawn_arms
+from cloneproof.engines.tree.shape import Shape, TreeOriginal, belief_of, refusal
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import UNIT
 from cloneproof.laws.best import best_mean
-from cloneproof.market.market import FullCopies, Market, sort_within_kinds
+from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.registration import check_rewards
 from cloneproof.mechanisms.rule import Rule
 
-SAMPLES_LIMIT = 2_000
 LONGEST_MEAN = 1000  # rounds to a random end; a longer one would only be refused after all its ends were listed
 LATE = 1e-6  # the chance that a random end comes after the last round that is looked at
 METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
 
-
-def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[tuple[int, ...], float]:
-    """Return how many copies of each original a uniform sample of `size` arms keeps, with probabilities.
-
-    The law is multivariate hypergeometric. Only the sorted outcome counts among exchangeable originals.
-
-    >>> samples((2, 1), 1, ("x", "y"))
-    {(1, 0): 0.6666666666666666, (0, 1): 0.3333333333333333}
-    """
-    arms = sum(copies)
-    if size >= arms:
-        return {tuple(copies): 1.0}
-    ways_of: dict[tuple[int, ...], int] = {(): 1}  # of the originals so far
-    for position, copied in enumerate(copies):
-        longer: dict[tuple[int, ...], int] = {}
-        room = sum(copies[position + 1 :])
-        for kept, ways in ways_of.items():
-            left = size - sum(kept)
-            for number in range(min(left, copied), max(0, left - room) - 1, -1):
-                key = sort_within_kinds((*kept, number), kinds[: position + 1])
-                longer[key] = longer.get(key, 0) + ways * math.comb(copied, number)
-        ways_of = longer
-        if len(ways_of) > SAMPLES_LIMIT:
-            got = f"more from {arms} arms, {size} of them kept"
-            raise refusal(f"at most {SAMPLES_LIMIT} different samples of arms", got)
-    return {key: ways / math.comb(arms, size) for key, ways in ways_of.items()}
-
-
-SizeLaws = tuple[tuple[tuple[int, float], ...], ...]  # of each sample: how many arms it has, with probabilities
+RewardsOfPlaying = dict[tuple[int, ...], dict[int, RoundRewards]]  # at each horizon, by the copies that play
+_recent: Final[list[tuple[Market, Mechanism, list[int], RewardsOfPlaying]]] = []  # of the last mechanism on slots
 
 
 def tree(
@@ -73,10 +53,11 @@ def tree(
     >>> tree(Market([ana], horizon=7), mechanism("ucb1"), {"ana": (1, 1)})[7].payoff["ana"].value
     4.25
     """
-    if market.places:
-        raise EngineError("the tree expects one arm a round, got positions of a page", "use engine 'monte-carlo'")
+    _check_places(market)
     wanted = (
-        [market.horizon] if horizons is None else [count(each, "a horizon", error=EngineError) for each in horizons]
+        [market.horizon]
+        if horizons is None
+        else [count(horizon, "a horizon", error=EngineError) for horizon in horizons]
     )
     if mechanism.ranks_slots:
         raise EngineError("the tree expects an index that may rise, got a running minimum", "use engine 'monte-carlo'")
@@ -87,27 +68,31 @@ def tree(
         return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
     if mechanism.draws:
         check_rewards(mechanism, market.family)
-        if not (mechanism.commits_to_arm and mechanism.arm.binarise):
-            return drawn_arms(market, mechanism, copies, wanted, tree)
-        return _slots(market, mechanism, copies, wanted)
-    deterministic = _deterministic(market)
+        if mechanism.commits_to_arm and mechanism.arm.binarise:
+            return _contest(market, mechanism, copies, wanted)
     groups: dict[tuple[bool, SizeLaws], list[int]] = {}
     for horizon in wanted:
         running = mechanism.at_horizon(len(market.agents), horizon)
-        groups.setdefault((running is mechanism, _sample_sizes(running, copies, horizon)), []).append(horizon)
-    best = best_mean([prior for agent in market.agents for prior in agent.priors])
+        groups.setdefault((running is mechanism, sample_sizes(running, copies, horizon)), []).append(horizon)
     evaluations: dict[int, Evaluation] = {}
     for (whole, sizes), members in groups.items():
         running = mechanism if whole else mechanism.at_horizon(len(market.agents), members[0])
-        for rule in running.rules:
-            _check_rule(rule, deterministic)
-        if deterministic:
-            _check_score(running)
-        rewards = _average_over_samples(market, running, copies, sizes, members, deterministic)
-        method = _method(running)
-        for horizon in members:
-            evaluations[horizon] = _evaluation(market, rewards[horizon], horizon, best, method)
+        registered = tuple(sum(counts) for counts in copies.values())
+        evaluations |= _evaluations(market, running, registered, playing_laws(market, running, copies, sizes), members)
     return {horizon: evaluations[horizon] for horizon in wanted}
+
+
+def payoffs_by_slots(market: Market, mechanism: Mechanism, name: str, horizon: int) -> dict[tuple[int, ...], Estimate]:
+    """Compute an agent's payoff for each way its slots can hold its originals, up to exchanges; others are honest."""
+    _check_places(market)
+    honest = {agent.name: (1,) * agent.count for agent in market.agents}
+    laws = dict(zip(honest, playing_laws(market, mechanism, honest, ()), strict=True))
+    registered = tuple(sum(counts) for counts in honest.values())
+    payoffs = {}
+    for held in laws[name]:
+        given = [*(laws | {name: {held: 1.0}}).values()]
+        payoffs[held] = _evaluations(market, mechanism, registered, given, [horizon])[horizon].payoff[name]
+    return payoffs
 
 
 def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mean: int) -> Evaluation:
@@ -119,20 +104,34 @@ def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mea
     running = replace(mechanism.at_horizon(len(market.agents), mean), fallback=None)
     goes_on = 1 - 1 / mean
     last = 1 if mean == 1 else math.ceil(math.log(LATE) / math.log(goes_on))
-    each = tree(market.with_horizon(last, "at-horizon"), running, copies, range(1, last + 1))
-    chances = [goes_on ** (end - 1) * (1.0 if end == last else 1 / mean) for end in each]
+    at_end = tree(market.with_horizon(last, "at-horizon"), running, copies, range(1, last + 1))
+    chances = [goes_on ** (end - 1) * (1.0 if end == last else 1 / mean) for end in at_end]
     later = mean * goes_on**last  # rounds, each worth at most 1
-
-    def mixed(parts: list[Estimate]) -> Estimate:
-        value = math.fsum(chance * part.value for chance, part in zip(chances, parts, strict=True))
-        error = math.fsum(chance * part.error for chance, part in zip(chances, parts, strict=True)) + later
-        return Estimate(value, error + abs(value) * 4 * UNIT, "estimated", f"{METHOD}, mixed over {last} ends")
-
-    payoff = {agent.name: mixed([known.payoff[agent.name] for known in each.values()]) for agent in market.agents}
-    return Evaluation(payoff, mixed([known.regret for known in each.values()]), "tree")
+    return _mixed([*zip(chances, at_end.values(), strict=True)], f"{METHOD}, mixed over {last} ends", later)
 
 
-def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
+def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:
+    """Add up one tree for each of the epochs, which have fresh statistics."""
+    plan = running_epochs(mechanism, len(market.agents), horizon)
+    parts = [tree(market, epoch.mechanism, copies, [epoch.rounds])[epoch.rounds] for epoch in plan]
+    return _mixed([(1.0, part) for part in parts], METHOD)
+
+
+def _mixed(parts: list[tuple[float, Evaluation]], method: str, unknown: float = 0.0) -> Evaluation:
+    """Add up weighted evaluations, of which each number may be wrong by `unknown` more."""
+
+    def total(estimates: Iterable[Estimate]) -> Estimate:
+        pairs = [(weight, estimate) for (weight, _), estimate in zip(parts, estimates, strict=True)]
+        value = math.fsum(weight * estimate.value for weight, estimate in pairs)
+        error = math.fsum(weight * estimate.error for weight, estimate in pairs) + unknown
+        return Estimate(value, error + abs(value) * 4 * UNIT, "estimated", method)
+
+    names = parts[0][1].payoff
+    payoff = {name: total(own.payoff[name] for _, own in parts) for name in names}
+    return Evaluation(payoff, total(own.regret for _, own in parts), "tree")
+
+
+def _contest(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
     """Play a contest of champions that are found on coins: the rewards up to each horizon."""
     if mechanism.flat or len(market.agents) == 1:
         raise refusal(
@@ -144,17 +143,9 @@ def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: l
     return {h: _evaluation(market, rewards[h], h, best, method) for h in horizons}
 
 
-def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:
-    """Add up one tree for each of the epochs, which have fresh statistics."""
-    plan = running_epochs(mechanism, len(market.agents), horizon)
-    parts = [tree(market, epoch.mechanism, copies, [epoch.rounds])[epoch.rounds] for epoch in plan]
-    payoff = {agent.name: _sum([part.payoff[agent.name] for part in parts]) for agent in market.agents}
-    return Evaluation(payoff, _sum([part.regret for part in parts]), "tree")
-
-
-def _sum(estimates: list[Estimate]) -> Estimate:
-    total = math.fsum(estimate.value for estimate in estimates)
-    return Estimate(total, math.fsum(estimate.error for estimate in estimates) + abs(total) * UNIT, "estimated", METHOD)
+def _check_places(market: Market) -> None:
+    if market.places:
+        raise EngineError("the tree expects one arm a round, got positions of a page", "use engine 'monte-carlo'")
 
 
 def _deterministic(market: Market) -> bool:
@@ -188,70 +179,47 @@ def _method(mechanism: Mechanism) -> str:
     return METHOD + "".join(parts)
 
 
-def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> SizeLaws:
-    """Return how many arms are kept, of each agent or of all; horizons that keep the same share a pass."""
-    if mechanism.sample is None:
-        return ()
-    arms = [sum(counts) for counts in copies.values()]
-    sampled = [sum(arms)] if mechanism.sample.scope == "all" else arms
-    return tuple(mechanism.sample.size_law(n, horizon) for n in sampled)
-
-
-def _average_over_samples(
-    market: Market, mechanism: Mechanism, copies: FullCopies, sizes: SizeLaws, horizons: list[int], sure: bool
-) -> dict[int, RoundRewards]:
-    """Average rewards over all samples of arms, by their probabilities."""
-    registered = tuple(sum(counts) for counts in copies.values())
-    pulls = most_observations(mechanism, registered, max(horizons))
-    known: dict[MeanBelief, MeanBelief] = {}  # equal priors share one belief, and so its tables
-    beliefs = [[belief_of(prior, pulls, sure) for prior in agent.priors] for agent in market.agents]
-    beliefs = [[known.setdefault(belief, belief) for belief in of_agent] for of_agent in beliefs]
-    total = {horizon: np.zeros(len(registered)) for horizon in horizons}
-    error, lost = dict.fromkeys(horizons, 0.0), dict.fromkeys(horizons, 0.0)
-    for weight, kept in _configurations(mechanism, list(copies.values()), sizes, beliefs):
-        originals = [
-            TreeOriginal(i, beliefs[i][k], count)
-            for i, counts in enumerate(kept)
-            for k, count in enumerate(counts)
-            if count
-        ]
-        rewards = run(Shape(mechanism, tuple(originals), registered, sure), horizons)
-        for horizon, reward in rewards.items():
-            total[horizon] += weight * reward.values
-            error[horizon] = max(error[horizon], reward.relative_error)
-            lost[horizon] += weight * reward.lost
-    return {h: RoundRewards(total[h], error[h] + SAMPLES_LIMIT * UNIT * bool(sizes), lost[h]) for h in horizons}
-
-
-def _configurations(
-    mechanism: Mechanism, copies: list[tuple[int, ...]], sizes: SizeLaws, beliefs: Sequence[Sequence[object]]
-) -> Iterator[tuple[float, list[tuple[int, ...]]]]:
-    """Yield the copies that each agent keeps, with probabilities."""
-    if not sizes:
-        yield 1.0, copies
-        return
-    ordered = mechanism.explores_as_registered
-    kinds = [[(i, k if ordered else belief) for k, belief in enumerate(of_agent)] for i, of_agent in enumerate(beliefs)]
-    if mechanism.flat:
-        together = [each for of_agent in copies for each in of_agent]
-        laws = [_over_sizes(together, sizes[0], [kind for of_agent in kinds for kind in of_agent])]
-    else:
-        laws = [_over_sizes(counts, law, kind) for counts, law, kind in zip(copies, sizes, kinds, strict=True)]
-    ways = math.prod(len(law) for law in laws)
-    if ways > SAMPLES_LIMIT:
-        raise refusal(f"at most {SAMPLES_LIMIT} different samples of arms", str(ways))
+def _evaluations(
+    market: Market, mechanism: Mechanism, registered: tuple[int, ...], laws: Sequence[CopiesLaw], horizons: list[int]
+) -> dict[int, Evaluation]:
+    """Average over the copies that play, by their laws, at each horizon."""
+    sure, arms = _deterministic(market), mechanism
+    if mechanism.draws:
+        arms, registered = on_arms(mechanism, len(market.agents)), (mechanism.draws,) * len(market.agents)
+    check_ways(mechanism, laws)
+    best = best_mean([prior for agent in market.agents for prior in agent.priors])
+    for rule in arms.rules:
+        _check_rule(rule, sure)
+    if sure:
+        _check_score(arms)
+    pulls = most_observations(arms, registered, max(horizons))
+    beliefs = {prior: belief_of(prior, pulls, sure) for agent in market.agents for prior in agent.priors}
+    originals = [(owner, beliefs[prior]) for owner, agent in enumerate(market.agents) for prior in agent.priors]
+    rewards_of, averaged = _recent_rewards(market, mechanism, horizons), []
     for outcome in product(*(law.items() for law in laws)):
-        flat = iter([count for kept, _ in outcome for count in kept])
-        yield math.prod(weight for _, weight in outcome), [tuple(next(flat) for _ in counts) for counts in copies]
+        playing = tuple(count for copies, _ in outcome for count in copies)
+        if playing not in rewards_of:
+            pairs = zip(originals, playing, strict=True)
+            arms_of = tuple(TreeOriginal(owner, belief, count) for (owner, belief), count in pairs if count)
+            rewards_of[playing] = run(Shape(arms, arms_of, registered, sure), horizons)
+        averaged.append((math.prod(chance for _, chance in outcome), rewards_of[playing]))
+    roundings = SAMPLES_LIMIT if mechanism.sample or mechanism.draws else 0
+    evaluations = {}
+    for horizon in horizons:
+        parts = [(weight, rewards[horizon]) for weight, rewards in averaged]
+        error = max(own.relative_error for _, own in parts) + roundings * UNIT
+        values, lost = (sum(weight * getattr(own, key) for weight, own in parts) for key in ("values", "lost"))
+        evaluations[horizon] = _evaluation(market, RoundRewards(values, error, lost), horizon, best, _method(arms))
+    return evaluations
 
 
-def _over_sizes(
-    copies: Sequence[int], sizes: tuple[tuple[int, float], ...], kinds: Sequence[object]
-) -> dict[tuple[int, ...], float]:
-    """Return how many copies of each original are kept if the size of the sample has this law."""
-    return {
-        kept: weight * chance for size, weight in sizes for kept, chance in samples(copies, size, kinds).items()
-    }  # samples of different sizes differ
+def _recent_rewards(market: Market, mechanism: Mechanism, horizons: list[int]) -> RewardsOfPlaying:
+    """Return what is known by the copies that play: an audit asks for the same shares of slots under many copies."""
+    for of_market, of_mechanism, at, rewards in _recent:
+        if of_market is market and of_mechanism is mechanism and at == horizons:
+            return rewards
+    _recent[:] = [(market, mechanism, horizons, {})] if mechanism.draws else []
+    return _recent[0][-1] if _recent else {}
 
 
 def _evaluation(

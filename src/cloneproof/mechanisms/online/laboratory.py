@@ -150,9 +150,9 @@ class LaboratoryState(RunningState):
         return self.streams and self.resting
 
     def join(self, registration: Registration) -> None:
+        new = range(len(self.draw), len(registration.names))
         self._enter(registration)
-        if registration.joined[-1] is not None:
-            self.joiners.append(len(registration.names) - 1)
+        self.joiners += [i for i in new if registration.joined[i - registration.first] is not None]
 
     def _seat_joiner(self, i: int) -> None:
         """Enter a joiner in the order, as the last one."""

@@ -1,6 +1,6 @@
 """Levels of a running mechanism: candidates, their statistics, and the rule that picks among them.
 
-A `Level` that explores keeps the candidates that are owed rounds in a heap. If a commitment has to wait for rewards,
+If a commitment has to wait for rewards,
 its rounds are neutral: agents take turns in an order drawn at the start, and an arm is drawn uniformly from those that
 the agent registered. Such a round counts in no comparison, and averaged over which original has which mean it pays an
 agent the average of its means, whatever copies are registered (docs/textbook/delays.md).
@@ -8,9 +8,9 @@ agent the average of its means, whatever copies are registered (docs/textbook/de
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -36,60 +36,42 @@ EXACT: Final = 1 << 53  # whole numbers below it are floats
 class ExplorationQueue:
     """Candidates that are owed rounds, in the order of exploration.
 
-    `decided` has the rounds given to each candidate; its owner changes it and then calls `advance`. `streams` has a
-    random stream for each candidate, which orders it; `left` has those that take part.
+    `due` has those of the pass that runs, the next one last; `left` those that take part. `decided` has the rounds
+    given to each candidate; its owner changes it and then calls `advance`. `streams` has a random stream for each
+    candidate, which orders it.
     """
 
-    __slots__ = ("_decided", "_explore", "_order", "_streams", "ahead", "heap")
+    __slots__ = ("_decided", "_explore", "_order", "_owed", "_streams", "due")
 
     def __init__(
         self, order: Order, explore: int, decided: Sequence[int], streams: Sequence[Stream], left: Sequence[int]
     ) -> None:
         self._order, self._explore, self._decided, self._streams = order, explore, decided, streams
-        self.heap = [self._entry(k) for k in left if decided[k] < explore]
-        heapq.heapify(self.heap)
-        self._count_ahead()
+        self._owed = left
+        self._line_up()
 
-    def _entry(self, k: int) -> tuple[int, int, int]:
-        if self._order == "round-robin":
-            return self._decided[k], word(self._streams[k], self._decided[k]), k
-        if self._order == "block":
-            return 0, word(self._streams[k], 0), k
-        return k, 0, k
+    def _line_up(self) -> None:
+        """Line up a pass: in a round-robin those with the fewest rounds, else all."""
+        decided, streams, turn = self._decided, self._streams, 0
+        self._owed = due = [k for k in self._owed if decided[k] < self._explore]
+        if self._order == "round-robin" and due:
+            turn = min(decided[k] for k in due)
+            due = [k for k in due if decided[k] == turn]
+        self.due = sorted(due, key=None if self._order == "index" else lambda k: word(streams[k], turn), reverse=True)
 
-    def front(self) -> int:
-        return self.heap[0][2]
+    @property
+    def ahead(self) -> int:
+        """Number of candidates that are equally likely to be next; in blocks one that has begun goes on."""
+        if self._order == "index" or (self._order == "block" and any(self._decided[k] for k in reversed(self.due))):
+            return 1
+        return len(self.due)
 
     def advance(self, k: int) -> None:
         """Record that candidate k was given a round."""
-        heap = self.heap
-        if heap[0][2] != k:
-            return
-        if self._decided[k] >= self._explore:
-            heapq.heappop(heap)
-            self._one_less_ahead()
-        elif self._order == "round-robin":
-            heapq.heapreplace(heap, self._entry(k))
-            self._one_less_ahead()
-        elif self._decided[k] == 1:
-            self._count_ahead()
-
-    def _count_ahead(self) -> None:
-        """Count in `ahead` the candidates as far as the one at the front; each is equally likely to be next."""
-        heap = self.heap
-        if self._order == "round-robin":
-            self.ahead = sum(entry[0] == heap[0][0] for entry in heap)
-        elif self._order == "block":  # one that has begun goes on; else any of them may be the next
-            self.ahead = 1 if any(self._decided[entry[2]] for entry in heap) else len(heap)
-        else:
-            self.ahead = min(1, len(heap))
-
-    def _one_less_ahead(self) -> None:
-        """Note that the front moved on. Amortised constant time: each pass over all candidates needs one new count."""
-        if self._order == "round-robin" and self.ahead > 1:
-            self.ahead -= 1
-        else:
-            self._count_ahead()
+        if self.due[-1] == k and (self._order == "round-robin" or self._decided[k] >= self._explore):
+            self.due.pop()
+            if not self.due:
+                self._line_up()
 
 
 class NeutralRounds:
@@ -99,7 +81,8 @@ class NeutralRounds:
     drawn    draws so far, in shared rounds and in an agent's own turns
 
     A draw of a withdrawn arm that still has its share passes the turn on; if all agents' draws do, nobody is left. Who
-    joins is last in the queue: all others have a turn first.
+    joins is last in the queue: all others have a turn first. Pages have draws by their number, and agents in the order
+    drawn at the start, joiners last.
     """
 
     __slots__ = (
@@ -118,13 +101,13 @@ class NeutralRounds:
         self._begun = 0  # shared rounds before the queue was last changed by who joined
 
     def join(self, registration: Registration) -> None:
-        """Go on with the last agent of this registration too."""
+        """Go on with the agents of this registration, of which the last are new."""
         self._leave_out()
-        self._registration, agent = registration, len(self._streams)
-        self._streams.append(substream(self._base, registration.agent_keys[agent]))
-        self._pools.append(registration.pools[agent])
+        self._registration, new = registration, range(len(self._streams), len(registration.names))
+        self._streams += [substream(self._base, registration.agent_keys[agent]) for agent in new]
+        self._pools += [registration.pools[agent] for agent in new]
         turn = self._queue.index(self._order[(self.shared - self._begun) % len(self._order)]) if self._order else 0
-        self._queue, self._begun = [*self._queue[turn:], *self._queue[:turn], agent], self.shared
+        self._queue, self._begun = [*self._queue[turn:], *self._queue[:turn], *new], self.shared
         self._order = [i for i in self._queue if self._pools[i]]
 
     def turn(self) -> tuple[int, int, float]:
@@ -136,7 +119,7 @@ class NeutralRounds:
         self.drawn += 1
         for step in range(len(order)):
             i = order[(self.shared - self._begun + step) % len(order)]
-            arm, chance = self._draw(i)
+            arm, chance = self._draw(i, self.drawn)
             if not self._withdrawals.ends(i, arm):
                 self.shared += 1
                 return i, arm, passed * chance
@@ -148,11 +131,21 @@ class NeutralRounds:
         """Draw from the arms that agent i registered, by their weights; with the probability."""
         self._leave_out()
         self.drawn += 1
-        return self._draw(i)
+        return self._draw(i, self.drawn)
 
-    def _draw(self, i: int) -> tuple[int, float]:
+    def fill(self, page: int, places: int) -> list[tuple[int, int]]:
+        """Return different agents and their arms for the places of a page; fewer if too few have something to show."""
+        self._leave_out()
+        self.shared += 1
+        agents, first = len(self._streams), self._registration.first
+        order = [*sorted(range(first), key=self._streams.__getitem__), *range(first, agents)]
+        due = (order[(page - 1 + step) % agents] for step in range(agents))
+        draws = ((i, self._draw(i, page)[0]) for i in due if self._pools[i])
+        return list(islice((draw for draw in draws if not self._withdrawals.ends(*draw)), places))
+
+    def _draw(self, i: int, number: int) -> tuple[int, float]:
         pool = self._pools[i]
-        arm = pool[int(uniform(self._streams[i], self.drawn) * len(pool))]
+        arm = pool[int(uniform(self._streams[i], number) * len(pool))]
         return arm, self._registration.share(i, arm) / len(pool)
 
     def _leave_out(self) -> None:
@@ -220,7 +213,8 @@ class Candidates:
         self.rounds += times
         self.decided[k] += times
 
-    def add(self, k: int, ticks: int) -> None:
+    def add(self, k: int, ticks: int, place: int = 0) -> None:
+        """Enter a reward of candidate k, and the place of the page where it was shown, if it was."""
         self.arrived[k] += 1
         self.total[k] += ticks
         self.missing -= 1
@@ -273,7 +267,7 @@ class Level(Candidates):
 
     @property
     def exploring(self) -> bool:
-        return bool(self.queue.heap)
+        return bool(self.queue.due)
 
     def pick(self, clock: int) -> int:
         """Pick the candidate of the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
@@ -281,9 +275,9 @@ class Level(Candidates):
             self.chance = 1.0
             return self.choice
         queue = self.queue
-        if queue.heap:
+        if queue.due:
             self.chance = 1.0 / queue.ahead
-            return queue.front()
+            return queue.due[-1]
         if not self.rule.commits:
             return self._best(clock)
         if self.missing:
@@ -298,10 +292,10 @@ class Level(Candidates):
         if counts:
             self.judged[k] += 1
             self.missing += 1
-        if self.queue.heap:
+        if self.queue.due:
             self.queue.advance(k)
 
-    def add(self, k: int, ticks: int) -> None:
+    def add(self, k: int, ticks: int, place: int = 0) -> None:
         self.arrived[k] += 1  # not by way of `super`, as sessions spend much of their time here
         self.total[k] += ticks
         self.missing -= 1
@@ -311,26 +305,31 @@ class Level(Candidates):
         """Whether the reward of a decision for candidate k now counts towards its statistics."""
         return not self.rule.commits or self.decided[k] < self.explore
 
-    def _best(self, clock: int) -> int:
-        """Pick the highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
+    @property
+    def pulls(self) -> Sequence[float]:
+        """Rewards that a rule is told of, by candidate."""
+        return self.arrived
+
+    def leaders(self, clock: int, index: int, priorities: dict[int, float] | None = None) -> list[int]:
+        """Return the candidates of highest priority, by random numbers of this index; enter the priorities of all."""
         rule = self.rule
         if rule.clock == "completed":
             clock -= 1
         log_clock = ln(clock) if clock > 0 else -math.inf
         coin = draw = 0.5
-        arrived, means, randomised, make = self.arrived, self.means, rule.randomised, tuple.__new__  # a tight loop
+        arrived, means, randomised, make = self.pulls, self.means, rule.randomised, tuple.__new__  # a tight loop
         if randomised:
-            coin = uniform(self._streams[COIN_STREAM], self.rounds)
+            coin = uniform(self._streams[COIN_STREAM], index)
         best, ties = -math.inf, []
         left, priority, count = self.left, rule.priority, len(self.left)
         parameters = (*self._siblings(), *rule.parameters) if rule.siblings else rule.parameters
-        pulls, mean = 0, 0.0
+        pulls, mean = 0.0, 0.0
         value: Any = None
         try:
             for k in left:
                 pulls, mean = arrived[k], means[k]
                 if randomised:
-                    draw = uniform(self._draws[k], self.rounds)
+                    draw = uniform(self._draws[k], index)
                 inputs = make(PriorityInputs, (clock, log_clock, pulls, mean, coin, draw, count))
                 value = priority(inputs, *parameters)
                 if value > best:
@@ -339,10 +338,17 @@ class Level(Candidates):
                     ties.append(k)
                 elif value != value:
                     raise TypeError  # NaN is not a number either
+                if priorities is not None:
+                    priorities[k] = value
         except Exception as problem:  # the rule's own, or one of comparing what it returned
             inside = problem.__traceback__ is not None and problem.__traceback__.tb_next is not None
             compared = isinstance(problem, TypeError | ValueError) and not inside
             raise broken_rule(rule, clock, pulls, mean, value if compared else problem) from problem
+        return ties
+
+    def _best(self, clock: int) -> int:
+        """Pick the highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
+        rule, ties = self.rule, self.leaders(clock, self.rounds)
         if not ties:
             raise nobody_left()
         if rule.spreads and self.missing and len(ties) > 1:
@@ -350,7 +356,7 @@ class Level(Candidates):
             ties = [k for k in ties if self.judged[k] - self.arrived[k] == fewest]
         picked = self._one_of(ties, TIE_STREAM, self.rounds)
         if rule.randomised:
-            self.chance = self._chance_of(picked, clock)
+            self.chance = self._chance_of(picked, clock - (rule.clock == "completed"))
         return picked
 
     def _siblings(self) -> tuple[tuple[int, ...], tuple[float, ...]]:

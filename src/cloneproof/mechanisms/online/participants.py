@@ -167,14 +167,14 @@ class Participants:
         """Tell a segment what was withdrawn or paused and who joined since it was needed last."""
         if segment.changes != self._changes:
             segment.state.leave_out()
-            for agents in range(len(segment.registration.names), len(self.registration.names)):
-                segment.join(self.registration.of_first(agents + 1))
+            if len(segment.registration.names) < len(self.registration.names):
+                segment.join(self.registration)
             segment.changes = self._changes
 
     @property
     def decided(self) -> bool:
         """Whether one draw has all later rounds (of each segment), where a mechanism takes agents while it runs."""
-        return self._all(lambda segment: segment.state.decided)
+        return self._all(lambda segment: segment.decided)
 
     def _all(self, condition: Callable[[Segment], bool]) -> bool:
         """Return whether a condition holds in every segment; it does not in one without decisions."""

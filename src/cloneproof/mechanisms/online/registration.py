@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate
@@ -82,17 +82,6 @@ class Registration:
         """Return how often the arm stands in its agent's pool."""
         shares = self._shares[agent]
         return 1 if shares is None else shares[arm]
-
-    def of_first(self, agents: int) -> Registration:
-        """Return the registration when so many agents had come."""
-        return replace(
-            self,
-            names=self.names[:agents],
-            arms=self.arms[:agents],
-            agent_keys=self.agent_keys[:agents],
-            arm_keys=self.arm_keys[:agents],
-            joined=self.joined[: agents - self.first],
-        )
 
     def to_data(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value or name not in ("weights", "joined")}

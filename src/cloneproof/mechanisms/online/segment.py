@@ -1,8 +1,9 @@
-"""One segment of a session: the state of its mechanism, its coins, its rounds, and who is out of it.
+"""One segment of a session: the state of its mechanism, anew in each epoch if these are planned, and uniform traffic.
 
-Counts, champions, ties, turns, coins and ends are each segment's own, so that what happens in one depends on no reward
-of another. What an agent's slots hold is drawn once and shared: a segment with s draws has the first s of one list. A
-session without segments has one, which is all of it.
+It also keeps its coins, its rounds, the rewards of a batch that runs, and who is out. Counts, champions, ties, turns,
+coins and ends are each segment's own, so that what happens in one depends on no reward of another. What an agent's
+slots hold is drawn once and shared: a segment with s draws has the first s of one list. A session without segments has
+one, which is all of it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Any, NamedTuple
 
 from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError, brief
-from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, checked_mechanism
-from cloneproof.mechanisms.online.registration import Allocation, Pauses, Registration, Withdrawals
-from cloneproof.mechanisms.online.running import UniformTraffic, initial_state
-from cloneproof.mechanisms.online.slate import Attention, UniformPages, places_of, slate_state
-from cloneproof.mechanisms.online.state import StateSetup
+from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, checked_mechanism, epoch_mechanism
+from cloneproof.mechanisms.online.laboratory import LaboratoryState
+from cloneproof.mechanisms.online.levels import NeutralRounds
+from cloneproof.mechanisms.online.registration import Allocation, Page, Pauses, Registration, Withdrawals
+from cloneproof.mechanisms.online.slate import Attention, places_of, slate_state
+from cloneproof.mechanisms.online.state import OneLevelState, RunningState, SlotState, StateSetup, TwoLevelState
 from cloneproof.mechanisms.online.streams import (
     COINS_STREAM,
     END_STREAM,
@@ -70,19 +72,54 @@ def segments_mechanism(value: object, segments: Mapping[str, float]) -> Mechanis
     return made
 
 
+def initial_state(setup: StateSetup) -> RunningState:
+    """Return the state of a mechanism of one arm a round, before its first round."""
+    mechanism = setup.mechanism
+    if not mechanism.flat:
+        return TwoLevelState(setup)
+    if mechanism.streams:
+        return LaboratoryState(setup)
+    return (SlotState if mechanism.scans or (mechanism.draws and mechanism.ranks_slots) else OneLevelState)(setup)
+
+
+class UniformTraffic:
+    """A share of the rounds or pages that goes to agents in turn and a draw from their arms.
+
+    Coins choose these rounds, and no statistics count their rewards. So they are worth the average of an agent's prior,
+    however many copies it registers, and the mechanism plays as it would in a shorter season.
+    """
+
+    def __init__(self, share: float, stream: Stream, registration: Registration, withdrawals: Withdrawals) -> None:
+        self.share, self._coins = share, substream(stream, 0)
+        self.draws = NeutralRounds(registration, substream(stream, 1), withdrawals)
+        self._next = 0  # all rounds before it that are still to come are the mechanism's
+
+    def rounds_before(self, round_: int, most: int) -> int:
+        """Return how many rounds from this one on, at most so many, are the mechanism's."""
+        self._next, end = max(self._next, round_), round_ + most
+        while self._next < end and uniform(self._coins, self._next) >= self.share:
+            self._next += 1
+        return min(self._next, end) - round_
+
+
 class Segment:
     """What a session keeps of a segment from its first decision on.
 
     registration   as the session's, with the passes in which agents joined here
     round          decisions so far
     changes        of the session, withdrawals and joiners, that it has heard of
+    state          of the mechanism; with epochs of that which runs, whose levels have the versions 2 `epoch` and, after
+                   an award, 2 `epoch` + 1
+    traffic        the uniform traffic, if there is some
+    chances        the probability of what was shown last in each place of a page
+    uniform        the probability of the last draw, if the last round was of uniform traffic; else None
     allocations    as the session keeps each, once, however many decisions await a reward
     held           rewards of the batch that runs, which the state gets at its end: allocation, ticks and coin
     """
 
     __slots__ = (
-        "allocations", "changes", "coins", "held", "last", "mechanism", "name", "number", "places", "registration",
-        "round", "state", "withdrawals",
+        "_setup", "allocations", "chances", "changes", "coins", "epoch", "held", "last", "mechanism", "name", "number",
+        "places", "registration", "round", "state", "traffic", "uniform", "withdrawals",
     )  # fmt: skip
 
     def __init__(
@@ -103,17 +140,70 @@ class Segment:
         self.coins = coins_of(self.mechanism, substream(own, COINS_STREAM), registration.agent_keys)
         self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn, pauses)
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
-        setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals)
-        self.state: Any = slate_state(setup, attention) if self.places else initial_state(setup)
+        running = self.mechanism.at_horizon(len(registration.names), horizon)
+        self._setup = StateSetup(running, registration, horizon, *streams, self.withdrawals)
+        self.epoch, self.chances = 0, list[float | None]()
+        self.uniform: float | None = None
+        self.state: Any
+        if self.places:
+            self.state = slate_state(self._setup._replace(mechanism=self.mechanism), attention)
+        elif running.in_epochs:
+            self._begin_epoch(1)
+        else:
+            self.state = initial_state(self._setup)
+        self.traffic = None
         if uniform_traffic:
             coins = substream(own, UNIFORM_STREAM)
-            mixed: type[Any] = UniformPages if self.places else UniformTraffic
-            self.state = mixed(self.state, uniform_traffic, setup, coins)
+            self.traffic = UniformTraffic(uniform_traffic, coins, registration, self.withdrawals)
+
+    def _begin_epoch(self, epoch: int) -> None:
+        """Go on with the mechanism of an epoch, and statistics of its own."""
+        planned = epoch_mechanism(self._setup.mechanism, epoch, len(self.registration.names))
+        self.epoch, self.state = epoch, initial_state(self._setup._replace(mechanism=planned, first=2 * epoch))
+
+    def next_run(self, most: int) -> tuple[Allocation, int]:
+        """Decide the next round, and the rounds after it that no reward can change, at most `most` in all."""
+        round_, traffic = self.round + 1, self.traffic
+        if traffic is not None:
+            most = traffic.rounds_before(round_, most)
+            if not most:
+                agent, arm, self.uniform = traffic.draws.turn()
+                self.round = round_
+                return Allocation(agent, arm, "uniform", False, False, 0), 1
+            self.uniform = None
+            round_ -= traffic.draws.shared
+        if self.epoch:
+            most = 1  # an epoch may end at any round
+            if round_ > self._setup.mechanism.clearing.epoch_end(self.epoch):
+                self._begin_epoch(self.epoch + 1)
+        allocation, number = self.state.next_run(round_, most)
+        self.round += number
+        return allocation, number
+
+    @property
+    def chance(self) -> float | None:
+        """Probability of the last round given everything before it."""
+        return self.state.chance if self.uniform is None else self.uniform
+
+    def next_page(self) -> Page:
+        """Decide the next page."""
+        page, traffic = self.round + 1, self.traffic
+        if traffic is not None and not traffic.rounds_before(page, 1):
+            filled = self.state.filled
+            shown: Page = [
+                Allocation(agent, arm, "uniform", False, False, 0) for agent, arm in traffic.draws.fill(page, filled)
+            ]
+            shown += [None] * (filled - len(shown))
+            self.chances = [None] * filled
+        else:
+            shown = self.state.next_page(page - (0 if traffic is None else traffic.draws.shared))
+            self.chances = self.state.chances
+        self.round = page
+        return shown
 
     def keep(self, allocation: Allocation) -> Allocation:
         """Return the allocation as the session keeps it, with the segment's name."""
-        own = allocation._replace(segment=None)
-        return self.allocations.setdefault(own, allocation._replace(segment=self.name))
+        return self.allocations.setdefault(allocation._replace(segment=None), allocation._replace(segment=self.name))
 
     def left_in_batch(self, batch: int) -> int:
         """Return how many rounds of the batch are left; at its start what was held of the last one is entered."""
@@ -123,6 +213,11 @@ class Segment:
                 self.state.add(*reward)
             self.held.clear()
         return batch - done
+
+    @property
+    def decided(self) -> bool:
+        """Whether a champion has all later rounds, so that nobody can join."""
+        return not self.epoch and bool(self.state.decided)
 
     @property
     def nobody_left(self) -> bool:
@@ -135,14 +230,16 @@ class Segment:
         self.last = self.round
 
     def join(self, registration: Registration) -> None:
-        """Go on with the last agent of this registration too.
+        """Go on with the agents of this registration, of which the last have joined since the last round.
 
-        It has no slots if a champion has all later rounds, and is out where nobody was left.
+        They have no slots if a champion has all later rounds, and are out where nobody was left.
         """
-        ended = self.nobody_left
-        turn = None if self.state.decided else self.state.turn
-        self.registration = replace(registration, joined=(*self.registration.joined, turn))
+        ended, new = self.nobody_left, len(registration.names) - len(self.registration.names)
+        turn = None if self.decided else self.state.turn
+        self.registration = replace(registration, joined=(*self.registration.joined, *[turn] * new))
         self.state.join(self.registration)
+        if self.traffic is not None:
+            self.traffic.draws.join(self.registration)
         if self.coins is not None:
             self.coins.agent_keys = self.registration.agent_keys
         if ended:
@@ -150,20 +247,31 @@ class Segment:
 
     def to_data(self) -> dict[str, Any]:
         """Return what changes as it runs; all but `round` and `joined` are as in the file of a session without any."""
-        coins = self.coins
+        coins, machine = self.coins, self.state.to_dict()
+        if self.epoch:
+            machine = {"epoch": self.epoch, "running": machine}
+        if self.traffic is not None:
+            draws = self.traffic.draws
+            machine = {**({"shared": draws.shared} if self.places else {"draws": draws.to_data()}), "state": machine}
         return {
             **({} if self.name is None else {"round": self.round, "joined": self.registration.joined}),
             **({"out": sorted(self.withdrawals.out)} if self.withdrawals.arms else {}),
-            "machine": self.state.to_dict(),
+            "machine": machine,
             **({"held": [[list(shown), *rest] for shown, *rest in self.held]} if self.held else {}),
             **({"coins": coins.to_data()} if coins is not None and coins.by_pull else {}),
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        self.round = data.get("pages", data["round"])
+        self.round, machine = data.get("pages", data["round"]), data["machine"]
         self.withdrawals.out.update(data.get("out", ()))
+        if self.traffic is not None:
+            self.traffic.draws.restore([machine["shared"], 0] if self.places else machine["draws"])
+            machine = machine["state"]
+        if self.epoch:
+            self._begin_epoch(machine["epoch"])
+            machine = machine["running"]
         self.state.leave_out()
-        self.state.restore(data["machine"])
+        self.state.restore(machine)
         self.held = [(self.keep(Allocation(*fields)), worth, coin) for fields, worth, coin in data.get("held", ())]
         if self.coins is not None and self.coins.by_pull:
             self.coins.restore(data["coins"])

@@ -198,11 +198,10 @@ class Session(Participants):
         if most > 1:
             most = min(most, self.last - self.round, current.last - current.round)
         try:
-            allocation, number = current.state.next_run(current.round + 1, most)
+            allocation, number = current.next_run(most)
         except NobodyLeftError:
             self._leave_empty(current, out)
             raise
-        current.round += number
         self._current = current
         return self._show(current, 0, allocation, number), number
 
@@ -221,15 +220,14 @@ class Session(Participants):
         if self.batch > 1:
             current.left_in_batch(self.batch)
         try:
-            page = current.state.next_page(current.round + 1)
+            page = current.next_page()
         except NobodyLeftError:
             self._leave_empty(current, out)
             raise
         self.pages += 1
-        current.round += 1
         self._current = current
         shown = [(place, allocation) for place, allocation in enumerate(page) if allocation is not None]
-        self.probabilities = tuple(current.state.chances[place] for place, _ in shown)
+        self.probabilities = tuple(current.chances[place] for place, _ in shown)
         return tuple(self._show(current, place + 1, allocation) for place, allocation in shown)
 
     def _show(self, segment: Segment, place: int, allocation: Allocation, number: int = 1) -> Decision:
@@ -366,7 +364,7 @@ class Session(Participants):
     @property
     def probability(self) -> float | None:
         """Probability of the last decision given everything before it; None where the dice have no formula."""
-        return self.state.chance if self.positions is None else self.probabilities[-1]
+        return self._current.chance if self.positions is None else self.probabilities[-1]
 
     @property
     def state(self) -> Any:  # noqa: ANN401 (as Segment has it)

@@ -11,10 +11,9 @@ import math
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, islice, pairwise, repeat
+from itertools import accumulate, repeat
+from operator import sub
 from typing import Any, Final, NamedTuple
-
-import numpy as np
 
 from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
@@ -108,22 +107,14 @@ def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
     >>> pending_to_data({4: (a := Allocation(0, 1, "award", False, False, 1)), 5: a, 9: a})
     [[0, 1, 'award', False, False, 1, -1, False, [4, 1, 4]]]
     """
-    number_of, places = len(pending), iter(map(id, pending.values()))
-    numbers, keys = np.empty(number_of, np.int64), np.empty(number_of, np.int64)
-    rounds = iter(pending)
-    for start in range(0, number_of, _AT_ONCE):  # in parts, between which other threads have their turn
-        part = slice(start, min(start + _AT_ONCE, number_of))
-        numbers[part] = np.fromiter(islice(rounds, _AT_ONCE), np.int64, part.stop - start)
-        keys[part] = np.fromiter(islice(places, _AT_ONCE), np.int64, part.stop - start)
-    order = np.argsort(keys, kind="stable")
-    edges = [0, *(np.flatnonzero(np.diff(keys[order])) + 1).tolist(), number_of] if number_of else [0]
-    groups = [numbers[order[low:high]] for low, high in pairwise(edges)]
-    groups.sort(key=lambda group: pending[int(group[0])])
-    fields = [pending[int(group[0])] for group in groups]
+    groups: dict[int, list[int]] = {}
+    for decision, allocation in pending.items():  # each is kept once
+        groups.setdefault(id(allocation), []).append(decision)
     return [
-        [*_fields(own), [int(piece[0]), *np.diff(piece).tolist()]]
-        for own, group in zip(fields, groups, strict=True)
-        for piece in (group[start : start + _AT_ONCE] for start in range(0, len(group), _AT_ONCE))
+        [*_fields(pending[numbers[0]]), [piece[0], *map(sub, piece[1:], piece)]]
+        for numbers in sorted(groups.values(), key=lambda own: pending[own[0]])
+        for first in range(0, len(numbers), _AT_ONCE)
+        for piece in [numbers[first : first + _AT_ONCE]]
     ]
 
 

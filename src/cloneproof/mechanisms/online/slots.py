@@ -225,7 +225,7 @@ class SlotLevel(Candidates):
         super().repeat(k, times)
         self.missing += times * self.counts(k)
 
-    def add(self, k: int, ticks: int) -> None:
+    def add(self, k: int, ticks: int, place: int = 0) -> None:
         super().add(k, ticks)
         judge, pulls, rank, purse = self.judge, self.arrived[k], self.rank[k], self.purse[k] - 1
         if ticks and judge.points is not None:

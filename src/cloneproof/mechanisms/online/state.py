@@ -59,7 +59,7 @@ class RunningState:
     leave_out       go on without what is withdrawn or paused and who is out
     decided         whether a champion has all later rounds, so that nobody can join
     turn            the pass of slots that runs or comes next, from 0, in which an agent joins
-    join            go on with one more agent; asked only if the mechanism takes joiners
+    join            go on with more agents; asked only if the mechanism takes joiners
     """
 
     @property
@@ -72,6 +72,10 @@ class RunningState:
 
     def join(self, registration: Registration) -> None:
         raise NotImplementedError(f"{type(self).__name__} takes no joiners")
+
+    def _new_level(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> Level:
+        """Return a level of arms or agents."""
+        return Level(rule, explore, stream, keys)
 
 
 class FlatState(RunningState):
@@ -86,6 +90,7 @@ class FlatState(RunningState):
 
     def __init__(self, setup: StateSetup) -> None:
         self.mechanism, self.version, self.withdrawals = setup.mechanism, setup.first, setup.withdrawals
+        self.on_slots = setup.mechanism.draws > 0
         self.stream, self.draws = (substream(one, LEVELS_STREAM) for one in (setup.stream, setup.slots))
         self.neutral = NeutralRounds(setup.registration, setup.stream, setup.withdrawals)
         self.ending: Collection[int] = frozenset()  # slots that hold a withdrawn arm
@@ -120,7 +125,7 @@ class FlatState(RunningState):
             return Allocation(agent, arm, "waiting", False, False, self.version)
         counts, phase = level.counts(k), self._phase()
         level.take(k, counts)
-        slot = k if level.rule.draws else -1
+        slot = k if self.on_slots else -1
         return Allocation(*self.candidates[k], phase, False, counts, self.version, slot)
 
     def _pick(self, round_: int) -> int:
@@ -145,7 +150,7 @@ class FlatState(RunningState):
         if allocation.arm_counts and allocation.version == self.version:
             slot = allocation.slot
             k = self.position[allocation.agent, allocation.arm] if slot < 0 else slot
-            self.level.add(k, coin if self.level.rule.binarise else ticks)
+            self.level.add(k, coin if self.level.rule.binarise else ticks, allocation.place)
 
     def to_dict(self) -> dict[str, Any]:
         return {"version": self.version, "neutral": self.neutral.to_data(), "level": self.level.to_dict()}
@@ -194,7 +199,7 @@ class OneLevelState(FlatState):
     def _level(self) -> Level:
         arm = self.mechanism.arm
         explore = arm.explore if self.epochs is None else self.epochs.arm_rounds(max(1, self.version))
-        return Level(arm, explore, level_stream(self.stream, self.version, 0), self.keys)
+        return self._new_level(arm, explore, level_stream(self.stream, self.version, 0), self.keys)
 
     def next(self, round_: int) -> Allocation:
         if self.epochs is not None and self.epochs.epoch(round_) != self.version:
@@ -229,6 +234,7 @@ class SlotState(FlatState):
 
     def __init__(self, setup: StateSetup) -> None:
         super().__init__(setup)
+        self.scans = setup.mechanism.scans
         self.lots, keys = level_stream(self.stream, setup.first, 0), setup.registration.agent_keys
         first = range(setup.registration.first)
         self.order = sorted(first, key=lambda i: word(substream(self.lots, ORDER_STREAM), keys[i]))
@@ -239,10 +245,10 @@ class SlotState(FlatState):
 
     def _seat(self, registration: Registration, new: int) -> None:
         """Draw for agents that are new, those from number `new` on, and seat all slots."""
-        keys, scans = registration.agent_keys, self.mechanism.scans
+        keys = registration.agent_keys
         self.slots += [self._draw(keys[i], registration.pools[i]) for i in range(new, len(keys))]
         self.starts = [0] * registration.first + [start or 0 for start in registration.joined]  # passes of first slots
-        if scans:
+        if self.scans:
             self.places = timetable(self.mechanism.draws, self.order, registration.joined)
         else:
             self.places = [(i, draw) for i, held in enumerate(self.slots) for draw in range(len(held))]
@@ -251,12 +257,12 @@ class SlotState(FlatState):
         kept = next((k for k, (i, _) in enumerate(self.places) if i >= new), len(self.candidates))
         named, first = [(keys[i] << 32) + draw for i, draw in self.places], sum(map(len, self.slots[: len(self.order)]))
         lots = substream(self.lots, TIE_STREAM)
-        order = range(len(self.candidates)) if scans else drawn_order(lots, named, first)
+        order = range(len(self.candidates)) if self.scans else drawn_order(lots, named, first)
         self.level.seat(order, self._openings(registration), named, kept)
 
     def _openings(self, registration: Registration) -> list[float | None]:
         """Return the chance of each slot when it is first shown; None if a hidden order decides."""
-        if not self.mechanism.scans:
+        if not self.scans:
             return [None] * len(self.places)
         left = [*(max(1, registration.first - k) for k in range(len(self.places))), len(self.reserves)]
         pairs = zip(self.candidates, left, strict=False)
@@ -264,7 +270,7 @@ class SlotState(FlatState):
 
     def _fresh_draws(self, registration: Registration) -> list[tuple[int, int]]:
         """Return the fresh draws of all agents in a random order, if one is the fallback."""
-        if not (self.mechanism.scans and self.mechanism.arm.slots.fresh):
+        if not (self.scans and self.mechanism.arm.slots.fresh):
             return []
         lots, first = substream(self.lots, FALLBACK_STREAM), len(self.order)
         turn = word(lots, 0) % first
@@ -276,11 +282,11 @@ class SlotState(FlatState):
 
     @property
     def decided(self) -> bool:
-        return self.mechanism.scans and self.level.settled
+        return self.scans and self.level.settled
 
     @property
     def turn(self) -> int:
-        if not self.mechanism.scans:
+        if not self.scans:
             return 0
         k = self.level.front()
         over = k is None or not self.level.purse[k]  # but for rewards that are missing
@@ -299,7 +305,7 @@ class SlotState(FlatState):
         super().leave_out()
 
     def _phase(self) -> str:
-        return super()._phase() if not self.mechanism.scans else "trial" if self.level.choice is None else "award"
+        return super()._phase() if not self.scans else "trial" if self.level.choice is None else "award"
 
     def place(self, allocation: Allocation) -> tuple[int, int]:
         return 1 + self.places[allocation.slot][1], self.level.decided[allocation.slot]
@@ -319,7 +325,7 @@ class TwoLevelState(RunningState):
         mechanism, registration, horizon, stream, slots, withdrawals, first = setup
         above, arm = mechanism.rules
         self.withdrawals = withdrawals
-        self.mechanism, self.registration = mechanism, registration
+        self.mechanism, self.registration, self.on_slots = mechanism, registration, mechanism.draws > 0
         self.stream, self.draws = substream(stream, LEVELS_STREAM), substream(slots, LEVELS_STREAM)
         self.clears = mechanism.clears_at_award
         self.staged = mechanism.awards
@@ -330,8 +336,9 @@ class TwoLevelState(RunningState):
             lots = substream(stream, SAMPLE_STREAM, registration.agent_keys[len(self.arms)])
             self.arms.append([arm for _, arm in sampled(own, mechanism.sample, horizon, lots)])
         self.position = [{arm: k for k, arm in enumerate(kept)} for kept in self.arms]
-        self.agents = Level(above, above.explore, level_stream(self.stream, first, 0), registration.agent_keys)
-        self.inner: list[Level | SlotLevel] = self._inner()
+        keys = registration.agent_keys
+        self.agents = self._new_level(above, above.explore, level_stream(self.stream, first, 0), keys)
+        self.inner: Sequence[Level | SlotLevel] = self._inner()
         self._last = self.inner[0]
         self.neutral = NeutralRounds(registration, stream, withdrawals)
         self.outstanding = [0] * len(self.inner)  # rewards of each agent that a next phase waits for
@@ -390,7 +397,7 @@ class TwoLevelState(RunningState):
                 level.seat(range(len(openings)), openings)
             else:
                 candidates = range(rule.draws) if rule.draws else [keys[a] for a in self.arms[i]]
-                levels.append(Level(rule, rule.explore, stream, candidates))
+                levels.append(self._new_level(rule, rule.explore, stream, candidates))
         return levels
 
     def next(self, round_: int) -> Allocation:
@@ -430,7 +437,7 @@ class TwoLevelState(RunningState):
         agents.take(i, agent_counts)
         trial = self.version == self.first and agents.choice is None
         phase = "play" if not self.staged else "trial" if trial else "award"
-        slot = a if inner.rule.draws else -1
+        slot = a if self.on_slots else -1
         return Allocation(i, arm, phase, agent_counts, arm_counts, self.version, slot, awaited)
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
@@ -461,14 +468,16 @@ class TwoLevelState(RunningState):
         return CONTEST_PLACE, self.agents.judged[allocation.agent]
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
+        if allocation.version < self.first:  # of a past epoch
+            return
         if allocation.awaited:
             self.outstanding[allocation.agent] -= 1
         if allocation.agent_counts:
-            self.agents.add(allocation.agent, coin if self.agents.rule.binarise else ticks)
+            self.agents.add(allocation.agent, coin if self.agents.rule.binarise else ticks, allocation.place)
         if allocation.arm_counts and allocation.version == self.version:
             inner, slot = self.inner[allocation.agent], allocation.slot
             a = self.position[allocation.agent][allocation.arm] if slot < 0 else slot
-            inner.add(a, coin if inner.rule.binarise else ticks)
+            inner.add(a, coin if inner.rule.binarise else ticks, allocation.place)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -79,10 +79,10 @@ def tune_bars(market: ReservoirMarket, coarse: ReservoirMarket | None = None) ->
     """
     searched = coarse or market
     most = math.ceil(MOST_DRAWS * max(map(len, market.agents)) * math.log(market.horizon + 1))
-    found = [_descend(searched, starts, most) for starts in _starts(searched) if starts]
-    regret = [bars_regret(market, numbers.bars, numbers.draws, QUOTED) for numbers in found]
+    tuned = [_descend(searched, starts, most) for starts in _starts(searched) if starts]
+    regret = [bars_regret(market, numbers.bars, numbers.draws, QUOTED) for numbers in tuned]
     least = 0 if regret[0] <= (1 + SIMPLER) * regret[-1] else -1
-    return found[least], regret[least]
+    return tuned[least], regret[least]
 
 
 def _descend(market: ReservoirMarket, starts: Sequence[BarNumbers], most: int) -> BarNumbers:
@@ -98,7 +98,7 @@ def _descend(market: ReservoirMarket, starts: Sequence[BarNumbers], most: int) -
     free = ["stake", "draws", "top"] if best.levels == 1 else ["stake", "draws", "both", "top", "bottom", "levels"]
     return search.descend(
         best,
-        lambda numbers, step: [_changed(numbers, part, (1 + step) ** sign, most) for part in free for sign in (1, -1)],
+        lambda numbers, step: [_changed(numbers, name, (1 + step) ** sign, most) for name in free for sign in (1, -1)],
         halved(*STEPS),
         choose="turns",
     )
@@ -119,11 +119,11 @@ def _starts(market: ReservoirMarket) -> tuple[list[BarNumbers], list[BarNumbers]
     return one, [BarNumbers(top, bottom, several, STAKE, draws, avoided) for several in counts]
 
 
-def _changed(numbers: BarNumbers, part: str, factor: float, most: int) -> BarNumbers:
+def _changed(numbers: BarNumbers, name: str, factor: float, most: int) -> BarNumbers:
     """Return the numbers with one of them, or both ends of the bars, changed by a factor as far as it goes."""
     whole = math.ceil if factor > 1 else math.floor
-    changed = ("top", "bottom") if part == "both" else (part,)
-    moved = numbers._replace(**{each: getattr(numbers, each) * factor for each in changed})
+    changed = ("top", "bottom") if name == "both" else (name,)
+    moved = numbers._replace(**{key: getattr(numbers, key) * factor for key in changed})
     return moved._replace(
         top=min(1.0, max(LOWEST, moved.top)),
         bottom=min(1.0, max(LOWEST, min(moved.top, moved.bottom))),

@@ -35,7 +35,7 @@ class KnownValues(NamedTuple):
 
     def arm_rounds(self, originals: int, horizon: int) -> int:
         """Return the smallest m of the pairs theorem."""
-        pairs = {pair for each in self.supports for pair in pairwise(each)}
+        pairs = {pair for support in self.supports for pair in pairwise(support)}
         return arm_rounds_for(originals, pairs, horizon, self.tail, self.spread)
 
     def score_rounds(self, agents: int, horizon: int) -> int:
@@ -44,12 +44,13 @@ class KnownValues(NamedTuple):
 
     def covered(self, originals: int, arm_rounds: int, horizon: int) -> bool:
         """Return whether the pairs theorem covers this many rounds."""
-        return all(pairs_apply(originals, each, arm_rounds, horizon, self.tail, self.spread) for each in self.supports)
+        tail = self.tail, self.spread
+        return all(pairs_apply(originals, support, arm_rounds, horizon, *tail) for support in self.supports)
 
     @property
     def gap(self) -> float:
         """Return the smallest distance of two values of an agent; infinite for a single value."""
-        return min((v - u for each in self.supports for u, v in pairwise(each)), default=math.inf)
+        return min((v - u for support in self.supports for u, v in pairwise(support)), default=math.inf)
 
     @property
     def agent_gap(self) -> float:
@@ -72,17 +73,18 @@ def declared_values(
             f"expected rates=(lowest, highest) with relative_gap={brief(relative_gap)}, got none; "
             "give e.g. rates=(0.002, 0.05)"
         )
+    tail = _tail(market, spread)
     if rates is not None:
-        lowest, highest, part = _checked_rates(rates, relative_gap)
-        hardest = rate_values(lowest, highest, part)
-        tail = _tail(market, spread)
-        words = f"rates from {lowest:g} to {highest:g} that are equal or at least {100 * part:g} % apart"
-        extent = highest - lowest
-        return _values(hardest, extent, "chernoff" if tail == "exact" else tail, market, spread, words)
-    if values is None:
+        lowest, highest, relative = _checked_rates(rates, relative_gap)
+        means, extent = rate_values(lowest, highest, relative), highest - lowest
+        words = f"rates from {lowest:g} to {highest:g} that are equal or at least {100 * relative:g} % apart"
+        tail = "chernoff" if tail == "exact" else tail
+    elif values is not None:
+        means = _checked_values(values)
+        extent, words = means[-1] - means[0], _among(means)
+    else:
         return None
-    found = _checked_values(values)
-    return _values(found, found[-1] - found[0], _tail(market, spread), market, spread, _among(found))
+    return KnownValues((means,), tuple(pairwise(means)), extent, tail, _spread(market, spread), words)
 
 
 def market_values(market: Market, spread: float | None) -> KnownValues | None:
@@ -90,12 +92,12 @@ def market_values(market: Market, spread: float | None) -> KnownValues | None:
     supports = {agent.support for agent in market.agents}
     if None in supports:
         return None
-    known = tuple(sorted(each for each in supports if each is not None))
-    every = sorted({value for each in known for value in each})
+    known = tuple(sorted(support for support in supports if support is not None))
+    means = sorted({value for support in known for value in support})
     rivals = tuple(sorted(set(_rivals(market.agents))))
-    words = _among(tuple(every)) if len(known) == 1 else "the market's values"
-    found = KnownValues(known, rivals, every[-1] - every[0], _tail(market, spread), _spread(market, spread), words)
-    return found if found.gap >= SMALLEST_GAP else None
+    words = _among(tuple(means)) if len(known) == 1 else "the market's values"
+    values = KnownValues(known, rivals, means[-1] - means[0], _tail(market, spread), _spread(market, spread), words)
+    return values if values.gap >= SMALLEST_GAP else None
 
 
 def checked_sub_gaussian(value: object, market: Market | None) -> float:
@@ -135,7 +137,7 @@ def _least_constant(market: Market) -> float:
     if family.law != "coin":
         return family.spread
     supports = [agent.support for agent in market.agents]
-    return max(0.5 if each is None else max(map(coin_constant, each)) for each in supports)
+    return max(0.5 if support is None else max(map(coin_constant, support)) for support in supports)
 
 
 def _tail(market: Market | None, spread: float | None) -> TailBound:
@@ -151,12 +153,6 @@ def _tail(market: Market | None, spread: float | None) -> TailBound:
 
 def _spread(market: Market | None, spread: float | None) -> float:
     return spread if spread is not None else market.family.spread if market is not None else 0.5
-
-
-def _values(
-    found: tuple[float, ...], extent: float, tail: TailBound, market: Market | None, spread: float | None, words: str
-) -> KnownValues:
-    return KnownValues((found,), tuple(pairwise(found)), extent, tail, _spread(market, spread), words)
 
 
 def _rivals(agents: Sequence[Agent]) -> Iterator[tuple[float, float]]:
@@ -177,13 +173,13 @@ def _rivals(agents: Sequence[Agent]) -> Iterator[tuple[float, float]]:
 
 def _checked_values(values: object) -> tuple[float, ...]:
     numbers = listed(values, "values", MechanismError)
-    found = tuple(sorted({number_in(number, "values", 0, 1, MechanismError) for number in numbers}))
-    if any(v - u < SMALLEST_GAP for u, v in pairwise(found)):
+    means = tuple(sorted({number_in(number, "values", 0, 1, MechanismError) for number in numbers}))
+    if any(v - u < SMALLEST_GAP for u, v in pairwise(means)):
         raise MechanismError(
             f"expected values at least {SMALLEST_GAP:g} apart, which no horizon could tell apart else, got "
             f"{brief(values)}; leave one of two out"
         )
-    return found
+    return means
 
 
 def _checked_rates(rates: object, relative_gap: object) -> tuple[float, float, float]:

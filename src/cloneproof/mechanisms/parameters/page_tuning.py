@@ -59,7 +59,7 @@ def tune_pages(market: PageMarket, kind: str) -> TunedPages:
     )
     search.descend(search.best_of(points.starts()), points.near, halved(*STEPS), choose="turns")
     finalists = sorted(search.known, key=search.cost)[:FINALISTS]
-    return min((TunedPages(each, *market.lost(each, QUOTED)) for each in finalists), key=lambda tuned: tuned.lost)
+    return min((TunedPages(point, *market.lost(point, QUOTED)) for point in finalists), key=lambda tuned: tuned.lost)
 
 
 class _PagePoints:
@@ -80,7 +80,7 @@ class _PagePoints:
         """Return numbers to begin with."""
         if self.kind == "run":
             return [self._point(self.unit / bar) for bar in np.geomspace(LOWEST_BAR, HIGHEST_BAR, 7)]
-        pages = [part * self.market.horizon / self.agents for part in PARTS]
+        pages = [share * self.market.horizon / self.agents for share in PARTS]
         if self.kind == "freeze":
             return [self._point(self.unit / bar, own * bar / self.unit) for bar in BARS for own in pages]
         originals = max(map(len, self.market.agents))
@@ -92,7 +92,7 @@ class _PagePoints:
         up, down = 1 + step, 1 / (1 + step)
         if self.kind == "run":
             return [self._point(max(length + 1, length * up)), self._point(min(length - 1, length * down))]
-        found = [
+        points = [
             self._point(max(length + 1, length * up), size, ranked),
             self._point(min(length - 1, length * down), size, ranked),
             self._point(length, max(size + 1, size * up), ranked),
@@ -101,9 +101,12 @@ class _PagePoints:
             self._point(min(length - 1, length * down), size * up, ranked),
         ]
         if self.kind == "tests":
-            found += [self._point(length, size, max(length, ranked * up)), self._point(length, size, ranked * down - 1)]
+            points += [
+                self._point(length, size, max(length, ranked * up)),
+                self._point(length, size, ranked * down - 1),
+            ]
         other = "tests" if scores == "clicks" else "clicks"
-        return [each._replace(scores=scores) for each in found] + [point._replace(scores=other)]
+        return [near._replace(scores=scores) for near in points] + [point._replace(scores=other)]
 
     def _point(self, length: float, size: float = 1, ranked: float = 0) -> PageNumbers:
         """Return whole numbers near these that fit; the bar stays within its limits."""

@@ -93,7 +93,7 @@ class PatternSearch(Generic[Candidate]):
                 near, moved, now = neighbours(point, step), False, self.cost(point)
                 order = order or [*range(len(near))]
                 if choose == "best":
-                    order = [min(range(len(near)), key=[self.cost(each) for each in near].__getitem__)]
+                    order = [min(range(len(near)), key=[self.cost(neighbour) for neighbour in near].__getitem__)]
                 for place, direction in enumerate(order):
                     if self.over and choose != "best":
                         return point

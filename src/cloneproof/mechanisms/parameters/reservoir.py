@@ -96,7 +96,7 @@ def reservoir_parameters(
         _tuning_market("reservoir", market, agents, horizon, originals, rates, nodes) for nodes in (FINE, COARSE)
     )
     tuned = tune_reservoir(fine, coarse)
-    return Derived(_unless_given(tuned.numbers, given), (CLONE_PROOF,) if given else (CLONE_PROOF, _regret(tuned)))
+    return _tuned(_scan_numbers(tuned.numbers, given), given, (CLONE_PROOF,), _regret(tuned))
 
 
 def reservoir_contest_parameters(
@@ -119,7 +119,7 @@ def reservoir_contest_parameters(
     if {"rounds", "draws"} - given.keys():
         tuning = _tuning_market("reservoir-contest", market, agents, horizon, originals, rates, COARSE)
         numbers, constant = tune_contest(tuning)
-        parameters |= _unless_given(numbers, given)
+        parameters |= _tuned(_scan_numbers(numbers, given), given, ()).parameters
         if given.get("contest", "kl-ucb") == "kl-ucb":
             parameters |= {"constant": constant}
     return Derived(parameters, (CONTEST_CLONE_PROOF,))
@@ -168,12 +168,15 @@ def reservoir_bars_parameters(market: Market | None, given: Given) -> Derived:
     priors = [agent.priors for agent in market.agents]
     numbers, regret = tune_bars(*(reservoir_market(priors, market.horizon, nodes) for nodes in (FINE, COARSEST)))
     bars: Any = list(numbers.rates) if len(numbers.rates) > 1 else numbers.rates[0]
-    tuned = {"bars": bars, "stake": numbers.stake, "draws": numbers.draws} | dict(given)
+    cost = Claim(f"regret {regret:,.0f} if everybody is honest and the market ends at random", "exact for these priors")
     proven = (BARS_CLONE_PROOF,) if len(numbers.rates) == 1 else ()
-    told = Claim(f"regret {regret:,.0f} if everybody is honest and the market ends at random", "exact for these priors")
-    return Derived(
-        {key: value for key, value in tuned.items() if key not in given}, proven if given else (*proven, told)
-    )
+    return _tuned({"bars": bars, "stake": numbers.stake, "draws": numbers.draws}, given, proven, cost)
+
+
+def _tuned(numbers: dict[str, Any], given: Given, proven: tuple[Claim, ...], *cost: Claim) -> Derived:
+    """Return the tuned numbers that are not given; what they cost is claimed if none is."""
+    missing = {key: value for key, value in numbers.items() if key not in given}
+    return Derived(missing, proven if given else (*proven, *cost))
 
 
 def reservoir_in_epochs(
@@ -214,18 +217,17 @@ def _on_pages(market: Market, given: Given, kind: str, claim: Claim) -> Derived:
     if kind == "streams" and (given.keys() & {"rotations", "blocks"} or given.get("scores") == "tests"):
         kind = "freeze"
     tuned = tune_pages(page_market(market), kind)
-    found, length, size, ranked, scores = tuned.numbers
-    numbers: dict[str, Any] = {"pages": length} if found == "run" else {"rotations": length, "blocks": size}
-    if found == "tests":
+    plan, length, size, ranked, scores = tuned.numbers
+    numbers: dict[str, Any] = {"pages": length} if plan == "run" else {"rotations": length, "blocks": size}
+    if plan == "tests":
         numbers = {"rounds": length, "draws": size, "rank_rounds": ranked, "choose": "best"}
     numbers |= {"scores": scores} if scores == "tests" else {}
-    told = Claim(
+    cost = Claim(
         f"{tuned.lost:.1%} ± {tuned.error:.1%} of the clicks of the best page of different agents are lost if "
         "everybody is honest",
         "sampled for these priors",
     )
-    kept = {key: value for key, value in numbers.items() if key not in given}
-    return Derived(kept, (claim,) if given else (claim, told))
+    return _tuned(numbers, given, (claim,), cost)
 
 
 def page_market(market: Market) -> PageMarket:
@@ -248,15 +250,15 @@ def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:
     return {"coins": False}
 
 
-def _unless_given(tuned: ReservoirNumbers, given: Given) -> dict[str, Any]:
-    """Return the tuned parameters that were not given; with other pulls the threshold keeps its level."""
+def _scan_numbers(tuned: ReservoirNumbers, given: Given) -> dict[str, Any]:
+    """Return the tuned parameters; with pulls that are given the threshold keeps its level."""
     numbers: dict[str, Any] = {"rounds": tuned.rounds, "draws": tuned.draws, "threshold": tuned.threshold}
     if "rounds" in given and tuned.threshold is not None:
         pulls = rounds_number(given["rounds"], "the pulls of a test")
         numbers["threshold"] = max(1, min(pulls, round(pulls * tuned.threshold / tuned.rounds)))
     if given.get("choose") == "best":
         del numbers["threshold"]
-    return {key: value for key, value in numbers.items() if key not in given}
+    return numbers
 
 
 def _regret(tuned: TunedReservoir) -> Claim:

@@ -31,7 +31,7 @@ def prior_parameters(market: Market, given: Given) -> Derived:
         return Derived({})
     priors = [prior for agent in market.agents for prior in agent.priors]
     moments = [_moments(prior) for prior in priors]
-    mean, square = (fsum(each[k] for each in moments) / len(priors) for k in range(2))
+    mean, square = (fsum(of_prior[k] for of_prior in moments) / len(priors) for k in range(2))
     least = min(mean, 1.0 - mean)
     if least <= 0.0:  # all rates are 0, or all are 1
         return Derived({})

@@ -14,7 +14,7 @@ from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting,
 
 ANA, ETC = "ana", "etc"
 PAIRS = ((0.9, 0.1), (0.6, 0.4), (0.5, 0.3))  # P(mean 1) of the better and of the dominated original
-BOTH, BETTER, WORSE = (1, 1), (1, 0), (0, 1)
+BOTH, BETTER, WORSE, COPIED = (1, 1), (1, 0), (0, 1), (3, 1)
 
 
 def run(setting: Setting) -> Findings:
@@ -24,11 +24,11 @@ def run(setting: Setting) -> Findings:
     dropped = [case.gain(BOTH, BETTER) for case in cases]
     pays = [case for case, gain in zip(cases, dropped, strict=True) if gain.low > 0]
     ordered = [case.gain(BETTER, WORSE) for case in cases]
-    copied = [case.gain((3, 1), BOTH) for case in cases]
+    copied = [case.gain(COPIED, BOTH) for case in cases]
     early = max(copied, key=by_value)
     left_out = _DominatedCase(setting, PAIRS[0], horizons[0]).gain(BETTER, BOTH)
     fresh = setting.mechanism("holdout-h-etc", arm_rounds=6, score_rounds=1, max_arms=2)
-    gained = ball_gain(_DominatedCase(setting, PAIRS[0], 85).market, fresh, (3, 1))
+    gained = ball_gain(_DominatedCase(setting, PAIRS[0], 85).market, fresh, COPIED)
     return Findings(
         computed=(
             "One agent with two originals of mean 0 or 1; the chance of a 1 is larger for the first, so that its prior "
@@ -91,21 +91,21 @@ class _DominatedCase:
     def etc(self) -> Mechanism:
         return self.setting.mechanism(ETC, market=self.market)
 
-    def payoff(self, copies: tuple[int, int]) -> Estimate:
-        return evaluate(self.market, self.etc, {ANA: copies}, arithmetic="ball").payoff[ANA]
+    @cached_property
+    def payoffs(self) -> dict[tuple[int, int], Estimate]:
+        """Payoffs of registering the better one, the dominated one, both, and copies of the better one."""
+        vectors = (BETTER, WORSE, BOTH, COPIED)
+        return {own: evaluate(self.market, self.etc, {ANA: own}, arithmetic="ball").payoff[ANA] for own in vectors}
 
     def gain(self, copies: tuple[int, int], over: tuple[int, int]) -> Estimate:
-        return self.payoff(copies) - self.payoff(over)
+        return self.payoffs[copies] - self.payoffs[over]
 
 
 def _table(cases: list[_DominatedCase]) -> FindingsTable:
     return table(
         "Payoff under ETC (share 1): what to register?",
         "priors and horizon | m | better alone | dominated alone | both | both, better one three times",
-        (
-            (case.name, case.etc.arm_rounds, *(case.payoff(vector) for vector in (BETTER, WORSE, BOTH, (3, 1))))
-            for case in cases
-        ),
+        ((case.name, case.etc.arm_rounds, *case.payoffs.values()) for case in cases),
     )
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cloneproof.analysis.properties.permutations import Instance, rp_regrets, sorted_copies
+from cloneproof.analysis.properties.permutations import rp_margins
 from cloneproof.engines.estimate import Estimate
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.session import session
 from cloneproof.reproduce.evidence import by_low
 from cloneproof.reproduce.findings import Findings, Row, Setting, answer
-from cloneproof.reproduce.trp import unequal_means
 
 NUMBERS = ((1, 2, 1), (2, 3, 2), (3, 4, 2))  # rounds, draws and threshold of the reservoirs that are tried
 MOST_COPIES = 4
@@ -57,14 +56,11 @@ def run(setting: Setting) -> Findings:
 
 
 def _margins(setting: Setting, rule: Mechanism, n: int, s: int) -> Iterator[Estimate]:
-    """Return RP-regret with copies minus honest RP-regret, for all means on a grid, sorted copies and horizons."""
+    """Yield RP-regret with copies minus honest RP-regret, for all means on a grid, sorted copies and horizons."""
     horizons = (n * s, n * s + 5, 200) if setting.scale == "quick" else (n, n * s - 1, n * s, n * s + 5, 200)
     for originals, parts in setting.pick(quick=((2, 4), (3, 2)), full=((2, 8), (3, 4))):
-        for means in unequal_means([k / parts for k in range(parts + 1)], originals):
-            honest = rp_regrets(rule, Instance(means, (1,) * originals), horizons, "bernoulli")
-            for copies in sorted_copies(originals, MOST_COPIES):
-                copied = rp_regrets(rule, Instance(means, copies), horizons, "bernoulli")
-                yield from (copied[horizon] - honest[horizon] for horizon in horizons)
+        grid = [k / parts for k in range(parts + 1)]
+        yield from (own.margin for own in rp_margins(rule, grid, originals, MOST_COPIES, horizons))
 
 
 def arms_pulled(mechanism: Mechanism, arms: int, horizon: int, reward: float, seed: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cloneproof.reproduce.evidence import above, all_of, by_value
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
-from cloneproof.reproduce.two_arms import Against, ProofRuns, best, exact_gains, find_paying_round, papers_horizon
+from cloneproof.reproduce.two_arms import CopyGains, ProofRuns, best, find_paying_round, papers_horizon
 
 ROUNDING = 1e-6
 AGENTS = (2, 3, 5)
@@ -14,14 +14,14 @@ def run(setting: Setting) -> Findings:
     """Compute exact gains over opponents, horizons and numbers of agents; check the proof's witness."""
     mechanism = setting.mechanism("h-ucb")
     longest = setting.pick(quick=40, full=60)
+    horizons = range(1, longest + 1)
     grids = {n: _grid(setting.pick(quick=6 if n == 2 else 2, full=26)) for n in AGENTS}
-    by_agents = {n: {mu: Against(mechanism, n, mu, longest) for mu in grid} for n, grid in grids.items()}
-    alone = exact_gains(mechanism, range(1, longest + 1))
-    best_alone = max(alone, key=lambda t: (alone[t].value, -t))
+    by_agents = {n: {mu: CopyGains(mechanism, horizons, n=n, mu=mu) for mu in grid} for n, grid in grids.items()}
+    alone = CopyGains(mechanism, horizons)
     tops = {n: best(opponents) for n, opponents in by_agents.items()}
     proofs = papers_horizon(2.0)
     proof_runs = [ProofRuns(mechanism, mu, proofs, setting.seed) for mu in grids[2]]
-    witness = find_paying_round(mechanism, setting.seed, best_alone)
+    witness = find_paying_round(mechanism, setting.seed, alone.horizon)
     return Findings(
         computed=(
             f"The exact ex-ante gain of copying one of two arms (0 or 1 with equal odds, without noise) at every "
@@ -32,8 +32,8 @@ def run(setting: Setting) -> Findings:
         checks=(
             claim(
                 "For n = 1, 2, 3 and 5 agents there is an instance in which copying pays.",
-                all_of([above(alone[best_alone], ROUNDING)] + [above(tops[n].gain, ROUNDING) for n in AGENTS]),
-                (f"n = 1, T = {best_alone}: gain", alone[best_alone]),
+                all_of([above(case.gain, ROUNDING) for case in (alone, *tops.values())]),
+                (f"n = 1, T = {alone.horizon}: gain", alone.gain),
                 *((f"n = {n}, mu = {tops[n].mu:g}, T = {tops[n].horizon}: gain", tops[n].gain) for n in AGENTS),
             ),
             detail(
@@ -69,7 +69,7 @@ def _grid(count: int) -> list[float]:
     return [round(k / (count - 1), 10) for k in range(count)]
 
 
-def _table(tops: dict[int, Against]) -> FindingsTable:
+def _table(tops: dict[int, CopyGains]) -> FindingsTable:
     return table(
         "The best opponent for each number of agents",
         "agents n | opponents' mean | T | honest payoff | gain | relative",

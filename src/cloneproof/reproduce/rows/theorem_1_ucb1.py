@@ -23,7 +23,7 @@ def paying_table(ways: dict[tuple[float, Clock], Way]) -> FindingsTable:
     for (constant, clock), way in ways.items():
         at = papers_horizon(constant)
         times, most = ", ".join(map(str, way.paying)) or "none", max(way.paying.values(), default="–")
-        rows.append((CONSTANTS[constant], CLOCK_WORDS[clock], times, most, at, way.exact[at]))
+        rows.append((CONSTANTS[constant], CLOCK_WORDS[clock], times, most, at, way.exact.gains[at]))
     return table(
         "Paying horizons of the two constants and the two clocks",
         "bonus | t counts | paying horizons | gain | the proof's T | gain at it",
@@ -37,7 +37,6 @@ def run(setting: Setting) -> Findings:
     near, far = setting.pick(quick=40, full=2_000), setting.pick(quick=500, full=20_000)
     ways = {(constant, clock): Way(setting, constant, clock, near, far) for constant in CONSTANTS for clock in CLOCKS}
     papers = ways[2.0, "current"]
-    best = papers.best
     tried = [BonusCase(setting, bonus, clock, far) for bonus in BONUSES.values() for clock in CLOCKS]
     return Findings(
         computed=(
@@ -50,13 +49,13 @@ def run(setting: Setting) -> Findings:
         checks=(
             claim(
                 "There is a horizon at which copying pays, for the bonus of the pseudocode.",
-                above(papers.exact[best], ROUNDING),
+                above(papers.exact.gain, ROUNDING),
                 ("paying horizons up to the longest played", len(papers.paying)),
-                ("the best of them, T", best),
-                ("gain there, share 1", papers.exact[best]),
-                ("regret of (1, 0) there", papers.regret["A"][best]),
-                ("regret of (1, 1, 0)", papers.regret["B"][best]),
-                ("regret of (1, 0, 0)", papers.regret["C"][best]),
+                ("the best of them, T", papers.exact.horizon),
+                ("gain there, share 1", papers.exact.gain),
+                ("regret of (1, 0) there", papers.best_regret("A")),
+                ("regret of (1, 1, 0)", papers.best_regret("B")),
+                ("regret of (1, 0, 0)", papers.best_regret("C")),
             ),
             claim(
                 "“The result easily carries over to arbitrary exploration parameters” f(t, n) that fall in n: prior 0 "
@@ -69,9 +68,9 @@ def run(setting: Setting) -> Findings:
             *(
                 detail(
                     f"With bonus {CONSTANTS[constant]} it pays at T = s₁ + s₂ + 2, as the proof computes the s.",
-                    above(ways[constant, "current"].exact[papers_horizon(constant)], ROUNDING),
+                    above(ways[constant, "current"].exact.gains[papers_horizon(constant)], ROUNDING),
                     ("that T", papers_horizon(constant)),
-                    ("gain there", ways[constant, "current"].exact[papers_horizon(constant)]),
+                    ("gain there", ways[constant, "current"].exact.gains[papers_horizon(constant)]),
                 )
                 for constant in CONSTANTS
             ),

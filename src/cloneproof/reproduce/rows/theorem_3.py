@@ -11,18 +11,26 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
-from cloneproof.analysis.properties.permutations import Instance, Trp, check_trp, rp_regret
+from cloneproof.analysis.properties.permutations import Instance, Trp, check_trp, rp_regret, unequal_means
 from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken, trp_arm_rounds
 from cloneproof.engines.estimate import Estimate
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, part_of, rounded
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
-from cloneproof.reproduce.trp import average_gap, least_slack, unequal_means
+from cloneproof.reproduce.trp import average_gap, least_slack
 
 TRIED = 3  # copies of each original, where copies are searched for
 HALVES = (0.25, 0.75)
 CASES = ((HALVES, 2), (HALVES, 3), ((0.1, 0.4, 0.9), 2))  # support, originals
 ROUNDING = 1e-12  # a round: several times what the engine states
+
+
+class BoundedRegret(NamedTuple):
+    """Exact regret and the theorem's bound, for one list of gaps to the best mean."""
+
+    gaps: list[float]
+    regret: Estimate
+    bound: float
 
 
 @dataclass(frozen=True)
@@ -78,29 +86,24 @@ class EtcCase:
         return next(((m, search) for m, search in searches if search.verdict == "violated"), None)
 
     @cached_property
-    def regrets(self) -> list[tuple[Estimate, float]]:
-        """Exact regret and the theorem's bound, for every multiset of means."""
-        pairs = []
+    def regrets(self) -> list[BoundedRegret]:
+        """Of every multiset of means."""
+        regrets = []
         for means in unequal_means(self.support, self.originals):
+            gaps = [max(means) - mean for mean in means]
             honest = Instance(means, (1,) * self.originals)
-            bound = etc_regret_paper([max(means) - mean for mean in means], self.gap, self.horizon)
-            pairs.append((rp_regret(self.etc(self.paper), honest, self.horizon), bound))
-        return pairs
+            bound = etc_regret_paper(gaps, self.gap, self.horizon)
+            regrets.append(BoundedRegret(gaps, rp_regret(self.etc(self.paper), honest, self.horizon), bound))
+        return regrets
 
     @property
     def part_of_bound(self) -> Estimate:
-        return max((part_of(regret, bound) for regret, bound in self.regrets), key=by_value)
+        return max((part_of(own.regret, own.bound) for own in self.regrets), key=by_value)
 
     @property
     def pulls(self) -> float:
         """Most pulls of a worse arm, from the regret where all worse arms are equally bad."""
-        most = 0.0
-        for means in unequal_means(self.support, self.originals):
-            worse = [max(means) - mean for mean in means if mean < max(means)]
-            if len(set(worse)) == 1:
-                honest = rp_regret(self.etc(self.paper), Instance(means, (1,) * self.originals), self.horizon)
-                most = max(most, honest.high / sum(worse))
-        return most
+        return max(own.regret.high / sum(own.gaps) for own in self.regrets if len(set(own.gaps)) == 2)
 
 
 def run(setting: Setting) -> Findings:
@@ -132,7 +135,7 @@ def run(setting: Setting) -> Findings:
             ),
             claim(
                 "Its regret is at most the sum over arms of 2 δ l ln(2T)/gap² + 1.",
-                all_of([at_most(regret, bound) for case in cases for regret, bound in case.regrets]),
+                all_of([at_most(own.regret, own.bound) for case in cases for own in case.regrets]),
                 *(
                     (f"part of the bound reached, T = {case.horizon:,}, l = {case.originals}", case.part_of_bound)
                     for case in cases

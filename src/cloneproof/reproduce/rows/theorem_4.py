@@ -26,9 +26,10 @@ from scipy.stats import binom
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.result import Audit, AuditScope, TriedVectors, Witness
+from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, two_phase_game
-from cloneproof.analysis.certificate.writer import checked_certificate
+from cloneproof.analysis.audit.search_result import Witness
+from cloneproof.analysis.certificate.writer import attack_certificate, first_accepted
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import exact_gain
@@ -37,7 +38,7 @@ from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
 from cloneproof.engines.closed_form.commitment import Phases, agent_score
 from cloneproof.engines.closed_form.rewards import Bernoulli
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CertificateError, MechanismError
+from cloneproof.errors import CertificateError
 from cloneproof.laws.arithmetic import FLOATS
 from cloneproof.laws.means import CopiedOriginal
 from cloneproof.market import Agent, Discrete, Market, Point
@@ -89,21 +90,6 @@ class Attack:
         found = exact_gain(self.market, mechanism, CopiesOf(ANA, self.copies), "closed-form", "ball")
         every = full_copies(self.market.agents, {ANA: self.copies})
         return Witness(*found.numbers, ANA, self.copies, self.market, every)
-
-    def audit(self, mechanism: Mechanism) -> Audit:
-        """Return the attack as an audit that found it, for a certificate."""
-        worst, one = self.witness(mechanism), TriedVectors((ANA,), 1, max(self.copies))
-        scope = AuditScope(
-            "market",
-            (ANA,),
-            (self.market.horizon,),
-            tolerance=0.0,
-            tried=(one,),
-            engines=("closed-form",),
-            enclosed=True,
-            attack=worst.gain,
-        )
-        return Audit(mechanism, self.market, "exploitable", worst, scope, 0.0)
 
 
 def attacks(million: int = 10**6) -> dict[str, Attack]:
@@ -178,7 +164,7 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
     >>> [round(float(tail[s]), 9) for s in (48, 49)]
     [1.0, 0.0]
     """
-    trial = _trial(mechanism)
+    trial = mechanism.agent_rounds
     originals = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
     score = agent_score(originals, Phases(mechanism, trial, 1), Bernoulli(FLOATS))
     law = np.zeros(trial + 1)
@@ -189,56 +175,47 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
 
 def psi_tail(mechanism: Mechanism, means: Sequence[float], reading: Reading = "own arms") -> Tail:
     """Return psi: m rewards of each arm and the rest of the best one, or all M of the best arm, as printed."""
-    trial, m = _trial(mechanism), mechanism.arm_rounds
-    left = trial - len(means) * m if reading == "own arms" else trial
-    if left < 0:
-        raise MechanismError(
-            f"expected a trial of at least {len(means) * m} rounds, got {trial}; psi explores every arm"
-        )
+    m, own = mechanism.arm_rounds, means if reading == "own arms" else ()
+    left = mechanism.agent_rounds - len(own) * m
     law = binom.pmf(np.arange(left + 1), left, max(means))
-    for mean in means if reading == "own arms" else ():
+    for mean in own:
         law = np.convolve(law, binom.pmf(np.arange(m + 1), m, mean))
     return _from_above(law)
 
 
-class Worst(NamedTuple):
-    """Where a claim comes closest to failing, or fails most: q and its bound there; y is the average to be reached."""
+class TailComparison(NamedTuple):
+    """Two tails at one y, the average to be reached; a claim says that `less` is at most `more`."""
 
     y: float
-    q: float
-    bound: float
+    less: float
+    more: float
 
     @property
     def excess(self) -> float:
         """By how much the claim fails (negative: the room that it has)."""
-        return self.q - self.bound
+        return self.less - self.more
 
 
-def tail_upper(mechanism: Mechanism, means: Sequence[float], copies: Sequence[int], reading: Reading) -> Worst:
-    """Check `cl:tail_upper`: q <= psi at every y, for these copies; return the y at which q exceeds psi most."""
-    q, psi = score_tail(mechanism, means, copies), psi_tail(mechanism, means, reading)
-    at = int(np.argmax(q - psi))
-    return Worst(at / (len(q) - 1), float(q[at]), float(psi[at]))
+def worst_comparisons(less: Tail, more: Tail) -> tuple[TailComparison, TailComparison]:
+    """Return where the claim fails most, or comes closest to failing: absolutely, and by the largest part of `less`."""
+    visible = less > VISIBLE
+    ratio = np.divide(more, less, out=np.ones_like(more), where=visible)
+    absolute, relative = int(np.argmax(np.where(visible, less - more, -1.0))), int(np.argmin(ratio))
+    first, second = (TailComparison(k / (len(less) - 1), float(less[k]), float(more[k])) for k in (absolute, relative))
+    return first, second
 
 
-def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -> tuple[Worst, Worst]:
-    """Check `cl:tail_lower`: honest q >= psi (1 - 2 sum exp(-delta^2 m / 2)).
+def tail_upper(mechanism: Mechanism, means: Sequence[float], copies: Sequence[int], reading: Reading) -> TailComparison:
+    """Check `cl:tail_upper`: q <= psi at every y, for these copies."""
+    return worst_comparisons(score_tail(mechanism, means, copies), psi_tail(mechanism, means, reading))[0]
 
-    Where q falls short most, and where it does so by the largest part of the bound (a `Worst` of the two swapped).
-    """
+
+def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -> tuple[TailComparison, TailComparison]:
+    """Check `cl:tail_lower`: honest q >= psi (1 - 2 sum exp(-delta^2 m / 2))."""
     best, m = max(means), mechanism.arm_rounds
     factor = max(0.0, 1 - sum(mistake_paper(best - mean, m) for mean in means if mean < best))
-    q, bound = score_tail(mechanism, means, (1,) * len(means)), factor * psi_tail(mechanism, means, reading)
-    ratio = np.divide(q, bound, out=np.ones_like(q), where=bound > VISIBLE)
-    absolute, relative = int(np.argmax(np.where(bound > VISIBLE, bound - q, -1.0))), int(np.argmin(ratio))
-    worst = [Worst(at / (len(q) - 1), float(q[at]), float(bound[at])) for at in (absolute, relative)]
-    return worst[0], worst[1]
-
-
-def _trial(mechanism: Mechanism) -> int:
-    if not math.isfinite(mechanism.agent_rounds) or mechanism.agent_rounds < 1:
-        raise MechanismError("expected a mechanism whose agents have a trial, got one without; use e.g. h-etc-r")
-    return mechanism.agent_rounds
+    honest = score_tail(mechanism, means, (1,) * len(means))
+    return worst_comparisons(factor * psi_tail(mechanism, means, reading), honest)
 
 
 def _from_above(law: Tail) -> Tail:
@@ -290,20 +267,22 @@ def run(setting: Setting) -> Findings:
                 "Claim tail_upper, ψ as the text describes it (m rewards of each arm, then the best): q ≤ ψ for all "
                 "copies.",
                 _holds(upper["own arms"]),
-                *_evidence("q", upper["own arms"]),
+                *_evidence("q", "ψ", upper["own arms"]),
             ),
             detail(
                 "Claim tail_lower, ψ as described: honest q ≥ ψ (1 - 2 Σ exp(-δ² m/2)) for every y.",
                 _holds(lower["own arms"]),
-                *_evidence("bound", lower["own arms"]),
+                *_evidence("bound", "q", lower["own arms"]),
             ),
             detail(
                 "Claim tail_upper, ψ as printed (M rewards of the best arm).",
                 _holds(upper["best arm"]),
-                *_evidence("q", upper["best arm"]),
+                *_evidence("q", "ψ", upper["best arm"]),
             ),
             detail(
-                "Claim tail_lower, ψ as printed.", _holds(lower["best arm"]), *_evidence("bound", lower["best arm"])
+                "Claim tail_lower, ψ as printed.",
+                _holds(lower["best arm"]),
+                *_evidence("bound", "q", lower["best arm"]),
             ),
             detail(
                 "The end of the proof: l ln(2T) - l - 1/4 ≥ 0, “from T ≥ 1”.",
@@ -345,7 +324,9 @@ def run(setting: Setting) -> Findings:
         ),
         tables=(_table(played, witnesses),),
         certificates={
-            name: document for name in paying if (document := _certificate(setting, played[name])) is not None
+            name: document
+            for name, witness in paying.items()
+            if (document := _certificate(setting, played[name], witness)) is not None
         },
     )
 
@@ -363,37 +344,38 @@ def _audit(setting: Setting, attack: Attack) -> Audit:
     return audit(attack.market, attack.papers_mechanism(setting), agent=ANA, search=Search(copies=3), opponents="any")
 
 
-def _certificate(setting: Setting, attack: Attack) -> dict[str, Any] | None:
+def _certificate(setting: Setting, attack: Attack, witness: Witness) -> dict[str, Any] | None:
     try:
-        return checked_certificate(attack.audit(attack.papers_mechanism(setting)))
+        return first_accepted([attack_certificate(attack.market, attack.papers_mechanism(setting), witness)])
     except CertificateError:  # a mechanism that the checker does not know
         return None
 
 
-def _claims(setting: Setting) -> tuple[dict[Reading, list[Worst]], dict[Reading, list[Worst]]]:
+def _claims(setting: Setting) -> tuple[dict[Reading, list[TailComparison]], dict[Reading, list[TailComparison]]]:
     """Check both claims in both readings, where each fails most, over a few means and copies."""
     apart = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
     tied = setting.mechanism(NAME, agent_rounds=96, arm_rounds=24)
     tried = [(apart, MEANS, copies) for copies in ((2, 1), (1, 2), (3, 1), (10, 1))] + [(tied, TIED, (2, 1))]
-    upper: dict[Reading, list[Worst]] = {}
-    lower: dict[Reading, list[Worst]] = {}
+    upper: dict[Reading, list[TailComparison]] = {}
+    lower: dict[Reading, list[TailComparison]] = {}
     for reading in get_args(Reading):
         upper[reading] = [tail_upper(*case, reading) for case in tried]
-        worst = [*tail_lower(apart, MEANS, reading), *tail_lower(tied, TIED, reading)]
-        lower[reading] = [Worst(case.y, case.bound, case.q) for case in worst]
+        lower[reading] = [*tail_lower(apart, MEANS, reading), *tail_lower(tied, TIED, reading)]
     return upper, lower
 
 
-def _holds(cases: Sequence[Worst]) -> bool:
-    """Return whether q <= bound everywhere, up to roundings that are a small part of either."""
-    return all(case.excess <= ROUNDING * max(case.q, case.bound) + 1e-30 for case in cases)
+def _holds(cases: Sequence[TailComparison]) -> bool:
+    """Return whether the claim holds everywhere, up to roundings that are a small part of either tail."""
+    return all(case.excess <= ROUNDING * max(case.less, case.more) + 1e-30 for case in cases)
 
 
-def _evidence(what: str, cases: Sequence[Worst]) -> tuple[tuple[str, Estimate], ...]:
+def _evidence(less: str, more: str, cases: Sequence[TailComparison]) -> tuple[tuple[str, Estimate], ...]:
     plain = max(cases, key=lambda case: case.excess)
-    worst = plain if plain.excess > 0.01 else max(cases, key=lambda case: case.excess / max(case.q, 1e-300))
-    there = f"{'ψ' if what == 'q' else 'q'} there"
-    return (f"{what} at y = {worst.y:.3g}", rounded(worst.q, ROUNDING)), (there, rounded(worst.bound, ROUNDING))
+    worst = plain if plain.excess > 0.01 else max(cases, key=lambda case: case.excess / max(case.less, 1e-300))
+    return (
+        (f"{less} at y = {worst.y:.3g}", rounded(worst.less, ROUNDING)),
+        (f"{more} there", rounded(worst.more, ROUNDING)),
+    )
 
 
 def _by_fit(setting: Setting) -> tuple[list[Estimate], list[Estimate]]:

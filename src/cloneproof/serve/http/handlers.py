@@ -125,7 +125,6 @@ def agent_view(record: AgentRecord, out: frozenset[str]) -> m.AgentView:
 
 async def create_market(service: Service, caller: KeyRecord, params: Params, body: MarketSpec) -> HttpAnswer:
     """Declare a market, whose mechanism and terms are public and fixed."""
-    limits.check_declaration(body)  # before waiting for the thread
     declared = await service.writer.threads.compute(lambda: limits.declared_market(body))
 
     def work(markets: ServedMarkets, now: int) -> tuple[m.MarketView, bool]:

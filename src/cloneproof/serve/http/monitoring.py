@@ -76,36 +76,31 @@ class _WriterMetrics(Collector):
         """Read all numbers, which a commit would change; their text may then be made in any thread."""
         writer = self._writer
         markets = sorted(writer.markets.by_name.items())
-        self._counts = writer.groups, writer.commands, int(writer.ready)
-        self._numbers = {
-            name: [(market, number(live)) for market, live in markets] for name, (*_, number) in _OF_MARKETS.items()
-        }
-        self._segments = [(name, *each) for name, live in markets for each in _segment_rounds(live)]
-        self._phases = [(name, live.phase if live.state == "running" else live.state) for name, live in markets]
-
-    def collect(self) -> Iterator[Metric]:
-        groups, commands, ready = self._counts
-        yield CounterMetricFamily("cloneproof_groups", "Groups committed.", value=groups)
-        yield CounterMetricFamily("cloneproof_commands", "Commands done in them.", value=commands)
-        yield GaugeMetricFamily("cloneproof_ready", "Whether the service is ready.", value=ready)
-        for name, (family, words, _) in _OF_MARKETS.items():
-            metric = family(f"cloneproof_{name}", words, labels=["market"])
-            for market, number in self._numbers[name]:
-                metric.add_metric([market], number)
-            yield metric
         phases = GaugeMetricFamily(
             "cloneproof_phase",
             "1 for the phase of the last decision, or the season's state.",
             labels=["market", "phase"],
         )
-        for labels in self._phases:
-            phases.add_metric(labels, 1)
-        yield phases
         words = f"Rounds of the season in its {_MOST_LABELS} largest segments, and in all others."
         segments = GaugeMetricFamily("cloneproof_segment_rounds", words, labels=["market", "segment"])
-        for market, segment, rounds in self._segments:
-            segments.add_metric([market, segment], rounds)
-        yield segments
+        self._metrics: list[Metric] = [
+            CounterMetricFamily("cloneproof_groups", "Groups committed.", value=writer.groups),
+            CounterMetricFamily("cloneproof_commands", "Commands done in them.", value=writer.commands),
+            GaugeMetricFamily("cloneproof_ready", "Whether the service is ready.", value=int(writer.ready)),
+        ]
+        for name, (family, words, number) in _OF_MARKETS.items():
+            metric = family(f"cloneproof_{name}", words, labels=["market"])
+            for market, live in markets:
+                metric.add_metric([market], number(live))
+            self._metrics.append(metric)
+        for market, live in markets:
+            phases.add_metric([market, live.phase if live.state == "running" else live.state], 1)
+            for segment, rounds in _segment_rounds(live):
+                segments.add_metric([market, segment], rounds)
+        self._metrics += [phases, segments]
+
+    def collect(self) -> list[Metric]:
+        return self._metrics
 
 
 class Metrics:

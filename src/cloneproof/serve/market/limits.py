@@ -4,39 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from cloneproof.errors import Refused
-from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 from cloneproof.serve.market.dice import MarketDice, make_secret
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.terms import MOST_DECLARED, MarketSpec, complete, invalid
+from cloneproof.serve.market.terms import MOST_DECLARED, MarketSpec, public_terms
 
 MOST_REGISTERED: Final = 100_000  # arms of all agents together
 MOST_COMPARED: Final = 2000  # candidates that a rule looks at anew in every decision: about 20 ms
 
 
-def check_declaration(spec: MarketSpec) -> None:
-    """Refuse a declaration that is out of bounds for every mechanism."""
-    for name, gap in (("gap", spec.gap), ("agent_gap", spec.agent_gap)):
-        if gap is not None and gap < SMALLEST_GAP:
-            raise invalid(f"expected {name} of at least {SMALLEST_GAP:g}, got {gap!r}; no horizon tells them apart")
-    originals = spec.max_agents * (spec.max_originals or 1)
-    if originals > MOST_DECLARED:
-        raise invalid(
-            f"expected max_agents times max_originals of at most {MOST_DECLARED}, got {originals}; declare less"
-        )
-
-
 def declared_market(spec: MarketSpec) -> LiveMarket:
     """Return the market of a declaration, before its first entry, or a refusal; may take tenths of a second."""
-    check_declaration(spec)
-    try:
-        terms = msgspec.structs.replace(complete(spec), seed=None)
-        market = LiveMarket(terms, dice=MarketDice(make_secret(spec.seed)))
-        market.dice.key(0)  # takes milliseconds here instead of in the opening
-    except ArithmeticError as problem:
-        raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
+    market = LiveMarket(public_terms(spec), dice=MarketDice(make_secret(spec.seed)))
+    market.dice.key(0)  # takes milliseconds here instead of in the opening
     return market
 
 

@@ -7,8 +7,9 @@ and passes them in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import count, islice, takewhile
 from typing import Any, Final, Literal, TypeVar
 
 from cloneproof.errors import MechanismError, NobodyLeftError, PausedError, Refused
@@ -47,7 +48,7 @@ class LiveMarket:
         self.ends: list[int] = []  # the last decision of each settled season
         self.reasons: dict[int, str] = {}  # of the seasons that the platform ended before their last round
         self.starts: list[tuple[str, str | None]] = []  # of each season: what was registered, the beacon's value
-        self.requests: dict[int, str] = {}  # of the rounds that await a reward
+        self.requests = OrderedDict[int, str]()  # of the rounds that await a reward, oldest first
         self.before = 0  # decisions of earlier seasons
         self.settling = False
         self.phase = ""  # of the last decision of the season
@@ -307,7 +308,7 @@ class LiveMarket:
         """Decide as `decide_many`, with defaults of wait windows that end after a number of rounds, in their order."""
         decided, defaults = list[ledger.Made](), list[ledger.Defaulted]()
         while True:
-            left = None if self.session is None else self.windows.rounds_left(self.session.pending, self.session.round)
+            left = None if self.session is None else self.windows.rounds_left(self._oldest, self.round)
             if left is not None and self.spec.positions is not None:
                 left = min(left, max(1, left // self.spec.most_places))  # a window may end within a page
             part = slice(len(decided), None if left is None else len(decided) + left)
@@ -378,7 +379,7 @@ class LiveMarket:
 
     def awaits(self, decision: int) -> bool:
         """Return whether a decision awaits its reward."""
-        return self.session is not None and decision - self.before in self.session.pending
+        return decision - self.before in self.requests
 
     def asked(self, decision: int, request: str) -> bool:
         """Return whether a decision awaits its reward and was made for this request."""
@@ -446,34 +447,31 @@ class LiveMarket:
             for allocation, ticks in counted
         ]
 
-    def overdue(self, at: int) -> bool:
-        """Return whether a wait window is over."""
-        return self.session is not None and self.windows.any_over(self.session.round, self.time(at))
+    @property
+    def _oldest(self) -> int:
+        """The oldest round that awaits a reward; the next one if none does."""
+        return next(iter(self.requests), self.round + 1)
 
-    def expire(self, at: int) -> Iterator[ledger.Defaulted]:
-        """Enter the default reward for decisions whose window is over, oldest first."""
-        while (entry := self.expire_one(at)) is not None:
-            yield entry
-
-    def expire_one(self, at: int) -> ledger.Defaulted | None:
-        """Enter the default reward for the next decision whose window is over, if any."""
-        overdue = self.first_overdue(at)
-        return None if overdue is None else self._enter_defaults([overdue - self.before], at, "window")[0]
+    def _overdue(self, at: int, most: int | None) -> list[int]:
+        """Return the oldest rounds that await a reward after the end of their window, at most so many."""
+        over = self.windows.last_over(self._oldest, self.round, self.time(at))
+        return list(takewhile(lambda round_: round_ <= over, islice(self.requests, most)))
 
     def first_overdue(self, at: int) -> int | None:
         """Return the oldest decision that awaits a reward after the end of its window."""
-        if self.session is None:
-            return None
-        round_ = self.windows.first_overdue(self.session.pending, self.session.round, self.time(at))
-        return None if round_ is None else self.before + round_
+        overdue = self._overdue(at, 1)
+        return self.before + overdue[0] if overdue else None
+
+    def expire(self, at: int, most: int | None = None) -> list[ledger.Defaulted]:
+        """Enter the default reward for decisions whose window is over, oldest first, at most so many."""
+        return self._enter_defaults(self._overdue(at, most), at, "window")
 
     def settle_some(self, at: int, most: int) -> list[ledger.Defaulted]:
         """Before a settlement, enter the default for at most `most` of the oldest decisions that await a reward."""
-        live = self.session
-        if live is None:
+        if self.session is None:
             return []
         self.settling = True
-        return self._enter_defaults(self.windows.oldest_pending(live.pending, live.round, most), at, "settlement")
+        return self._enter_defaults(list(islice(self.requests, most)), at, "settlement")
 
     def _enter_defaults(
         self, rounds: list[int], at: int, because: Literal["window", "settlement"]
@@ -489,7 +487,6 @@ class LiveMarket:
             ledger.Defaulted(n + k, now, self.before + round_, agent, arm, value, paid, because, requests[k])
             for k, (round_, (agent, arm, paid)) in enumerate(zip(rounds, counted, strict=True))
         ]
-        self.windows.oldest = rounds[-1] + 1
         self.chain.append(*entries)
         return entries
 
@@ -517,7 +514,7 @@ class LiveMarket:
         self.before += self.session.round
         self.ends.append(self.before)
         self.session, self.state, self.settling = None, "settled", False
-        self.windows.clear()
+        self.windows.starts.clear()
         return self._append(ledger.Settled, at, self.season, key.hex())
 
     def open_season(self, season: int, at: int, segments: Segments | None = None) -> ledger.SeasonOpened | None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Sequence
-from heapq import nsmallest
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +14,7 @@ from cloneproof.mechanisms import Session
 
 _COUNTED: Final = {"arms", "balance", "decisions", "rewards", "title", "total", "until"}  # no declarations
 _STEPS: Final = 1000  # in a window
-_NEAR: Final = 64  # rounds that are looked at one by one for the next that awaits a reward, and requests of a segment
+_NEAR: Final = 64  # requests that are looked at for more of the same segment
 
 
 class RefusedSegment(Refused):
@@ -245,7 +243,6 @@ class WaitWindows:
         self._length = max(1, round(seconds * 1000))
         self._step = max(1, self._length // _STEPS)
         self.starts: deque[list[int]] = deque()  # [time, last round decided up to then]
-        self.oldest = 1  # no round before it awaits a reward
 
     @property
     def longest(self) -> int:
@@ -260,53 +257,24 @@ class WaitWindows:
         else:
             starts.append([now + self._step if self._step > 1 else now, last_round])
 
-    def any_over(self, last_round: int, now: int) -> bool:
-        """Return whether a window is over; its rounds may have their rewards already."""
-        in_time = not self.starts or now < self.starts[0][0] + self._length
-        return not in_time or last_round - self.oldest >= self._rounds
+    def last_over(self, oldest: int, last_round: int, now: int) -> float:
+        """Return the last round whose window is over; forget the windows before the oldest round that awaits a reward.
 
-    def first_overdue(self, pending: Collection[int], last_round: int, now: int) -> int | None:
-        """Return the oldest round that awaits a reward after the end of its window."""
-        overdue = self.first_pending(pending, last_round - self._rounds)
-        if overdue is not None:
-            return overdue
+        >>> windows = WaitWindows(60.0, 10)
+        >>> windows.begin(4, 1000)
+        >>> windows.last_over(1, 4, 61_000), windows.last_over(1, 12, 2000), windows.last_over(1, 4, 62_000)
+        (-6, 2, 4)
+        """
         starts = self.starts
-        while starts and starts[0][0] + self._length <= now:
-            overdue = self.first_pending(pending, starts[0][1])
-            if overdue is not None:
-                return overdue
+        while starts and starts[0][1] < oldest:
             starts.popleft()
-        return None
+        over = last_round - self._rounds
+        for begun, last in starts:
+            if now < begun + self._length:
+                break
+            over = max(over, last)
+        return over
 
-    def rounds_left(self, pending: Collection[int], last_round: int) -> int | None:
+    def rounds_left(self, oldest: int, last_round: int) -> int | None:
         """Return how many rounds can be decided until a window of rounds is over; None if none is declared."""
-        if math.isinf(self._rounds):
-            return None
-        self.first_pending(pending, last_round)
-        return int(self._rounds) - (last_round - self.oldest)
-
-    def first_pending(self, pending: Collection[int], last_round: float) -> int | None:
-        """Return the oldest round up to this one that awaits a reward; skips a long gap at once."""
-        near = min(last_round, self.oldest + _NEAR)
-        while self.oldest <= near:
-            if self.oldest in pending:
-                return self.oldest
-            self.oldest += 1
-        if self.oldest > last_round:
-            return None
-        self.oldest = min(pending, default=int(last_round) + 1)
-        return self.oldest if self.oldest <= last_round else None
-
-    def oldest_pending(self, pending: Collection[int], last_round: int, most: int) -> list[int]:
-        """Return at most `most` of the oldest rounds that await a reward, without a scan of all rounds if few do."""
-        if pending and self.oldest not in pending:
-            self.oldest = min(pending)
-        if len(pending) ** 2 < (last_round + 1 - self.oldest) * most:
-            return nsmallest(most, pending)
-        rounds = filter(pending.__contains__, range(self.oldest, last_round + 1))
-        return list(islice(rounds, most))
-
-    def clear(self) -> None:
-        """Reset for a new season."""
-        self.starts.clear()
-        self.oldest = 1
+        return None if math.isinf(self._rounds) else int(self._rounds) - (last_round - oldest)

@@ -20,9 +20,8 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.mechanisms import Session
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.market.terms import MarketSpec, public_terms
 from cloneproof.serve.market.unverified import UnverifiedSession
 
 _AT_ONCE: Final = 1000  # entries
@@ -74,8 +73,8 @@ def _find_nobody(market: LiveMarket, entry: ledger.NobodyLeft) -> ledger.Entry |
 
 
 def _default(market: LiveMarket, entry: ledger.Defaulted) -> ledger.Entry | None:
-    defaults = market.expire(entry.at) if entry.because == "window" else market.settle_some(entry.at, 1)
-    return next(iter(defaults), None)
+    defaults = market.expire(entry.at, 1) if entry.because == "window" else market.settle_some(entry.at, 1)
+    return defaults[0] if defaults else None
 
 
 def _reward(market: LiveMarket, entry: ledger.Rewarded | ledger.Late) -> ledger.Entry:
@@ -257,7 +256,7 @@ def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMark
     if not isinstance(entry, ledger.Opened):
         raise Misfit(1, f"entry 1: expected the opening of the market, got {line.decode()[:80]}")
     try:
-        terms = declared_market(entry.spec).spec
+        terms = public_terms(entry.spec)
     except Refused as refusal:
         raise Misfit(1, f"entry 1: no service takes these terms: {refusal.message}") from None
     if terms != entry.spec:
@@ -330,9 +329,8 @@ def take_snapshot(market: LiveMarket) -> bytes:
         **{name: getattr(market, name) for name in _PLAIN},
         "reasons": list(market.reasons.items()),
         "starts": market.starts,
-        "requests": [market.requests[number] for number in sorted(market.requests)],
+        "requests": list(market.requests.values()),
         "waits": [list(start) for start in market.windows.starts],
-        "oldest": market.windows.oldest,
         "registry": market.registry.to_dict(),
         "session": None if market.session is None else market.session.to_json(),
         **({} if market.last_page is None else {"page": msgspec.to_builtins(market.last_page)}),
@@ -368,13 +366,12 @@ def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> L
         setattr(market, name, body[name])
     market.starts, market.reasons = [(*one,) for one in body["starts"]], dict(body["reasons"])
     market.windows.starts.extend(list(start) for start in body["waits"])
-    market.windows.oldest = body["oldest"]
     market.registry.restore(body["registry"])
     if "page" in body:
         market.last_page = msgspec.convert(body["page"], ledger.SlateDecided)
     if body["session"] is not None:
         market.session = Session.from_json(body["session"], market.mechanism)
-        market.requests = dict(zip(sorted(market.session.pending), body["requests"], strict=True))
+        market.requests.update(zip(sorted(market.session.pending), body["requests"], strict=True))
     return market
 
 

@@ -25,6 +25,7 @@ from cloneproof.mechanisms.mechanism import SegmentedMechanism
 from cloneproof.mechanisms.online.registration import MOST_WEIGHT
 from cloneproof.mechanisms.online.slate import check_takes_positions, checked_attention, places_of
 from cloneproof.mechanisms.online.streams import SEED_LIMIT
+from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 
 SeasonState = Literal["open", "running", "settled"]
 Role = Literal["platform", "agent", "auditor"]
@@ -153,6 +154,14 @@ def invalid(message: str) -> Refused:
 
 def complete(spec: MarketSpec) -> MarketSpec:
     """Return the spec with every parameter of its mechanism filled in, or a refusal."""
+    for name, gap in (("gap", spec.gap), ("agent_gap", spec.agent_gap)):
+        if gap is not None and gap < SMALLEST_GAP:
+            raise invalid(f"expected {name} of at least {SMALLEST_GAP:g}, got {gap!r}; no horizon tells them apart")
+    originals = spec.max_agents * (spec.max_originals or 1)
+    if originals > MOST_DECLARED:
+        raise invalid(
+            f"expected max_agents times max_originals of at most {MOST_DECLARED}, got {originals}; declare less"
+        )
     if abs(spec.share * MICRO - spec.share_micro) > 1e-9 * MICRO or spec.share_micro < 1:
         raise invalid(f"expected a share of at most 6 decimals, got {spec.share!r}; round it")
     try:
@@ -167,6 +176,8 @@ def complete(spec: MarketSpec) -> MarketSpec:
         raise
     except (CloneproofError, TypeError, OverflowError) as problem:
         raise invalid(str(problem)) from None
+    except ArithmeticError as problem:
+        raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
     own = {name: made.in_segment(name) for name in spec.segments}
     slots = spec.max_agents * sum(max(rule.draws for rule in each.rules) for each in own.values() or (made,))
     if slots > MOST_DECLARED:
@@ -183,6 +194,11 @@ def complete(spec: MarketSpec) -> MarketSpec:
     return msgspec.structs.replace(
         spec, parameters=parameters, segments=segments, default_reward=least, wait_rounds=rounds
     )
+
+
+def public_terms(spec: MarketSpec) -> MarketSpec:
+    """Return the complete terms of a declaration, without the seed."""
+    return msgspec.structs.replace(complete(spec), seed=None)
 
 
 def with_segments(spec: MarketSpec, segments: Segments) -> MarketSpec:

@@ -62,6 +62,7 @@ class UnverifiedSession(Session):
     def _begin(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
         segment = super()._begin(name, joined)
         segment.state, segment.coins = ToldState(self, segment, self._terms[name]), None
+        segment.traffic, segment.epoch = None, 0  # the ledger tells which rounds are uniform
         return segment
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:

@@ -45,8 +45,8 @@ class Command:
     def size(self) -> int:
         return 1
 
-    def part(self, start: int, most: int) -> Self:
-        """Return the command for at most `most` of its items from `start` on; itself if it cannot be divided."""
+    def rest(self, done: int) -> Self:
+        """Return the command for its items after the first `done`; itself if it has no items."""
         return self
 
     def wanted(self, markets: ServedMarkets) -> list[str]:
@@ -105,8 +105,8 @@ class Batch(Command, Generic[T]):
     def size(self) -> int:
         return len(self.items)
 
-    def part(self, start: int, most: int) -> Self:
-        return type(self)(self.market, self.items[start : start + most])
+    def rest(self, done: int) -> Self:
+        return type(self)(self.market, self.items[done:]) if done else self
 
     def join(self, others: Sequence[Self]) -> Self:
         """Join this and others on the same market into one command; replies keep the order."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 from cloneproof.errors import MechanismError, Refused
 from cloneproof.serve.writer.commands import Batch, Command, Do, Settle, Unfinished
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
-from cloneproof.serve.writer.queue import Group
+from cloneproof.serve.writer.queue import QueuedCall
 
 GROUP_SECONDS: Final = 0.015  # work in one group
 SHARE_SECONDS: Final = 0.004  # of one command in it, if others wait
@@ -66,7 +66,7 @@ class GroupRun:
     faulty: set[str] = field(default_factory=set)  # markets that a fault left half-changed
     slow: dict[str, float] = field(default_factory=dict)  # markets with a slow installed rule: seconds it took
 
-    def run(self, group: Group, commands: Joined, waiting: set[str]) -> list[Any]:
+    def run(self, group: Sequence[QueuedCall], commands: Joined, waiting: set[str]) -> list[Any]:
         """Run commands in order; the reply to each call of the group.
 
         Markets in `waiting` run nothing. A market joins them once a command of it did not run or must run again.
@@ -87,11 +87,13 @@ class GroupRun:
                 reply = self._run_command(command, seconds)
             if name in self.faulty or (isinstance(reply, Unfinished) and not reply.replies):
                 waiting.add(name)
-            for at, part in zip(positions, split_reply(reply, [group[at][1].size for at in positions]), strict=True):
+            for at, part in zip(
+                positions, split_reply(reply, [group[at].command.size for at in positions]), strict=True
+            ):
                 replies[at] = part
         if self.faulty:  # its market is read back, and what earlier calls of this group did there is done again
-            for at, (_, part) in enumerate(group):
-                if part.market in self.faulty and not isinstance(replies[at], Failed):
+            for at, call in enumerate(group):
+                if call.command.market in self.faulty and not isinstance(replies[at], Failed):
                     replies[at] = Unfinished()
         return replies
 

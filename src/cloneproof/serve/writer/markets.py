@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.dice import make_secret
-from cloneproof.serve.market.entries import Appended, Known, by_key
+from cloneproof.serve.market.entries import Appended, Known, by_key, decode
 from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import recover, take_snapshot
+from cloneproof.serve.market.replay import go_on, recover, take_snapshot
 from cloneproof.serve.market.terms import MarketSpec
-from cloneproof.serve.storage.storage import Storage
+from cloneproof.serve.storage.storage import Line, RemoteBlock, Storage
 
 log = logging.getLogger("cloneproof.serve")
 KnownEntries = defaultdict[int, Known]  # by the number of a market
@@ -58,6 +57,19 @@ class ServedMarkets:
         name = market.spec.market
         self.by_name[name], self.numbers[name], self.names[number] = market, number, name
         self.mark_changed(name)
+
+    def apply(self, block: RemoteBlock) -> None:
+        """Apply a block that another process wrote to one market, and check that the result is the same."""
+        market = self.by_name.get(self.names.get(block.market, ""))
+        first, expected, ahead = block.entries[0].n, 1, None
+        if market is not None:
+            expected, ahead, market.ahead = market.chain.n + 1, market.ahead, None  # recorded entries have their times
+        if first != expected:
+            raise ServeError(f"market {block.market}: expected entry {expected}, got {first}; read it back")
+        market = go_on(market, block.entries, block.secret)
+        market.ahead = ahead
+        self.enter(block.market, market)
+        _check_head(market, block.hash)
 
     @property
     def awaiting(self) -> set[str]:
@@ -118,10 +130,10 @@ class ServedMarkets:
 
     def expire(self, at: int, known: KnownEntries, names: Iterable[str], most: int = 1000) -> set[str]:
         """Enter at most `most` default rewards in markets with an overdue window; return those that may have more."""
-        overdue = [name for name in names if self.by_name[name].overdue(at) and name not in self.held]
+        overdue = [name for name in names if self.by_name[name].first_overdue(at) and name not in self.held]
         more, share = set[str](), max(1, most // max(1, len(overdue)))
         for name in overdue:
-            entries = list(islice(self.market(name).expire(at), share))
+            entries = self.market(name).expire(at, share)
             known[self.numbers[name]] |= by_key(entries)
             if len(entries) == share:
                 more.add(name)
@@ -155,3 +167,16 @@ class ServedMarkets:
         taken = [name for name in self.changed if self.snapshot_possible(name)]
         self.changed.difference_update(taken)
         return {self.numbers[name]: take_snapshot(self.by_name[name]) for name in taken}
+
+
+def follow_lines(market: LiveMarket | None, lines: Sequence[Line], secret: bytes | None) -> LiveMarket:
+    """Return the market after the next lines of its ledger; None stands for no market yet."""
+    market = go_on(market, [decode(line.line) for line in lines], secret)
+    _check_head(market, lines[-1].hash)
+    return market
+
+
+def _check_head(market: LiveMarket, stored: bytes) -> None:
+    """Refuse a market whose last hash is not the stored one."""
+    if market.chain.hash != stored:
+        raise ServeError(f"market {market.spec.market!r}: the chain is broken before entry {market.chain.n}; replay it")

@@ -1,8 +1,8 @@
 """Waiting calls by market: each group takes an equal share of items from the markets in turn.
 
 A market that had no waiting calls is served first once, and then in turn with the others (as in RFC 8290, section 4.1).
-So a call waits for the shares of other markets, never for their whole queues. A batch larger than a share is done in
-parts. What a group leaves unfinished is put back before all other calls of its market.
+So a call waits for the shares of other markets, never for their whole queues. What a group leaves unfinished, such as
+the rest of a long batch, is put back before all other calls of its market.
 """
 
 from __future__ import annotations
@@ -36,27 +36,25 @@ class Capacity:
 
 
 class QueuedCall:
-    """A command, the future of its reply, and how much of it is done."""
+    """What is left of a command, the replies to the items that are done, and the future of all of them."""
 
-    __slots__ = ("command", "done", "future", "replies", "size")
+    __slots__ = ("command", "future", "replies")
 
     def __init__(self, command: Command, future: asyncio.Future[Any]) -> None:
-        self.command, self.future, self.size, self.done = command, future, command.size, 0
-        self.replies: list[Any] = []  # to the items of its parts so far
+        self.command, self.future = command, future
+        self.replies: list[Any] = []
 
     def enter_reply(self, reply: Any) -> None:  # noqa: ANN401
-        """Enter the reply to a part, after unfinished ones are put back; with the last the caller gets the whole."""
-        if self.future.done():
+        """Enter the reply to what is left of the command, or to its first items; with the last the caller gets all."""
+        if isinstance(reply, Unfinished):
+            self.replies += reply.replies
+            self.command = self.command.rest(len(reply.replies))
+        elif self.future.done():
             return
-        if isinstance(reply, Exception):
+        elif isinstance(reply, Exception):
             self.future.set_exception(reply)
-        elif self.done < self.size:
-            self.replies += reply.replies if isinstance(reply, Unfinished) else reply
         else:
             self.future.set_result([*self.replies, *reply] if self.replies else reply)
-
-
-Group = list[tuple[QueuedCall, Command]]  # with the part of its command that is in this group
 
 
 class Lane:
@@ -69,21 +67,13 @@ class Lane:
         self.items = 0
         self.listed = self.held = False
 
-    def take(self, group: Group, room: int, most_calls: int) -> int:
-        """Move items into the group, as far as there is room, and return how many."""
+    def take(self, group: list[QueuedCall], room: int, most_calls: int) -> int:
+        """Move calls into the group until they have so many items or more, and return how many."""
         taken = 0
         while self.calls and taken < room and len(group) < most_calls:
-            # A call counts as done from here on, and `put_back` subtracts what the group has left unfinished. One that
-            # is larger than the room goes in parts: it stays first in its lane, so that its items keep their order.
-            call = self.calls[0]
-            part, left = call.command, call.size - call.done
-            if call.done or left > room - taken:
-                part = part.part(call.done, room - taken)
-            group.append((call, part))
-            call.done += part.size
-            taken += part.size
-            if part.size == left:
-                self.calls.popleft()
+            call = self.calls.popleft()
+            group.append(call)
+            taken += call.command.size
         self.items -= taken
         return taken
 
@@ -103,21 +93,20 @@ class RoundRobin:
     def put(self, command: Command, future: asyncio.Future[Any]) -> None:
         """Queue a command, or refuse it if too much is waiting."""
         lane = self._lanes.setdefault(command.market, Lane())
-        call = QueuedCall(command, future)
-        if lane.items and lane.items + call.size > self._capacity.waiting_items:
+        if lane.items and lane.items + command.size > self._capacity.waiting_items:
             raise Refused(503, "overloaded", "too much is waiting for this market; try again a little later")
         if self.calls >= self._capacity.waiting_calls:
             raise Refused(503, "overloaded", "too many calls are waiting; try again a little later")
-        lane.calls.append(call)
-        lane.items += call.size
+        lane.calls.append(QueuedCall(command, future))
+        lane.items += command.size
         self.calls += 1
         if not lane.listed:
             lane.listed = True
             self._round.appendleft(lane)
 
-    def next_group(self) -> Group:
-        """Return the work of the next transaction: a share of each market, as long as there is room."""
-        group: Group = []
+    def next_group(self) -> list[QueuedCall]:
+        """Return the calls of the next transaction: a share of each market, as long as there is room."""
+        group: list[QueuedCall] = []
         most = self._capacity
         room, share = most.group_items, most.share_items if len(self._round) > 1 else most.group_items
         for _ in range(len(self._round)):
@@ -131,36 +120,29 @@ class RoundRobin:
             if lane.listed:
                 self._round.append(lane)
                 room -= 0 if lane.held else lane.take(group, min(share, room), most.group_calls)
-        self.calls -= sum([call.done >= call.size for call, _ in group])
+        self.calls -= len(group)
         if len(self._lanes) > most.lanes:
             self._lanes = {name: lane for name, lane in self._lanes.items() if lane.listed or lane.held}
         return group
 
-    def put_back(self, group: Group, replies: Sequence[Any]) -> set[str]:
-        """Put back what a group has left unfinished, before all other calls of its markets; their names."""
-        left = [
-            (call, part.size - len(reply.replies), reply)
-            for (call, part), reply in zip(group, replies, strict=True)
-            if isinstance(reply, Unfinished)
-        ]
-        markets_first = {call.command.market for call, _, reply in left if reply.market_first}
-        for call, items, _ in reversed(left):
-            # From the last call to the first, each at the front of its lane, so that they keep their order. A call of
-            # which this group had only a part is still there, and only its counts change. The lanes of markets that got
-            # no time go to the front of the round, so that the next group begins with them.
+    def put_back(self, group: Sequence[QueuedCall], replies: Sequence[Any]) -> set[str]:
+        """Put back the calls that a group has left unfinished, before all others of their markets; these' names."""
+        left = [(call, reply) for call, reply in zip(group, replies, strict=True) if isinstance(reply, Unfinished)]
+        markets_first = {call.command.market for call, reply in left if reply.market_first}
+        for call, _ in reversed(left):
+            # From the last call to the first, each at the front of its lane, so that they keep their order. The lanes
+            # of markets that got no time go to the front of the round, so that the next group begins with them.
             lane = self._lanes.setdefault(call.command.market, Lane())
-            if not lane.calls or lane.calls[0] is not call:
-                lane.calls.appendleft(call)
-                self.calls += 1
-            call.done -= items
-            lane.items += items
+            lane.calls.appendleft(call)
+            lane.items += call.command.size
+            self.calls += 1
             if call.command.market in markets_first and lane.listed:
                 self._round.remove(lane)
                 self._round.appendleft(lane)
             elif not lane.listed:
                 lane.listed = True
                 self._round.append(lane)
-        return {call.command.market for call, _, _ in left}
+        return {call.command.market for call, _ in left}
 
     def hold(self, market: str) -> None:
         """Let the calls of a market wait until it is released."""
@@ -180,9 +162,7 @@ class RoundRobin:
 
     def put_first(self, command: Command, future: asyncio.Future[Any]) -> None:
         """Queue a command before all other calls of its market."""
-        call = QueuedCall(command, future)
-        call.done = call.size
-        self.put_back([(call, command)], [Unfinished()])
+        self.put_back([QueuedCall(command, future)], [Unfinished()])
 
     def drain(self) -> Iterator[QueuedCall]:
         """Remove and return all waiting calls."""

@@ -1,14 +1,16 @@
 """Writer: gather calls into a group, run them, commit one durable transaction, then send all replies.
 
 Everything that changes a market happens in this one task, so nothing needs a lock. While storage writes in its own
-thread, the next group gathers. To follow a call, read `submit`, `_run`, `_write_group` and `_send_replies`; what
-happens beside this path is in `checkpoints`, `background`, and `read_all` and `read_market` below.
+thread, the next group gathers. To follow a call, read `submit`, `_run`, `_write_group` and `_send_replies`.
 
 Storage is right and memory is not. If storage fails, no call of the group was acknowledged: all get a retryable error,
 and the markets are read back, again and again until storage answers or the service stops. If a command fails by a fault
 of the service, only that call gets a 500; its market is read back while other markets continue, and its other calls
 wait. A market with a rule of an installed package that takes longer than a group waits after each command, so that it
 uses at most a tenth of this task's time.
+
+A market that is read back, or whose snapshot is being taken, is held: it does not change and its calls wait, while all
+other markets go on. Markets are held and released between two groups only, so no group sees a change.
 
 Where several processes share a storage, a writer takes its turn before each group and applies what the others wrote.
 All apply the same entries in the same order, so their markets are equal line by line. A process that gets another entry
@@ -21,21 +23,20 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from cloneproof.errors import Refused, ServeError
-from cloneproof.serve.market.entries import by_key, decode
+from cloneproof.serve.market.entries import by_key
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import go_on
-from cloneproof.serve.storage.storage import Line, RemoteBlock, Storage
-from cloneproof.serve.writer.background import Background, log_failure
-from cloneproof.serve.writer.checkpoints import Checkpoints
+from cloneproof.serve.market.replay import take_snapshot
+from cloneproof.serve.storage.storage import RemoteBlock, Storage
 from cloneproof.serve.writer.commands import Command, Settle
 from cloneproof.serve.writer.group import GroupRun, Joined, merge
-from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
-from cloneproof.serve.writer.queue import Group, QueueWaits, RoundRobin
+from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets, follow_lines
+from cloneproof.serve.writer.queue import QueuedCall, QueueWaits, RoundRobin
+from cloneproof.serve.writer.threads import Threads, log_failure
 
 REST: Final = 9  # how many times as long a market waits as a slow command of its installed rule took
 PAGE: Final = 1000  # lines that are read back at a time
@@ -70,58 +71,65 @@ class Writer:
         self.ready = True
         self.groups = self.commands = 0
         self.waits, self._queue = QueueWaits(), RoundRobin()
-        self._background = Background(self._queue, tick)
-        self.threads = self._background.threads
-        self._checkpoints = Checkpoints(storage, self._background)
+        self.threads, self.tick = Threads(), tick
+        self.stopping = self._ending = False
+        self._wake, self._between_groups = asyncio.Event(), asyncio.Lock()
         self._expiring = False  # whether more windows are over than were handled
         self._look_at_all = True  # whether the next group checks the windows of all markets, or only of its own
         self._missed: list[RemoteBlock] = []  # what others wrote to markets that are being read back
         self._task: asyncio.Task[None] | None = None
+        self._checkpointing: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # that end with the service, or when all markets are read back
 
     def submit(self, command: Command) -> asyncio.Future[Any]:
         """Queue a command; its reply comes when it is durable."""
-        if self._background.stopping or not self.ready:
+        if self.stopping or not self.ready:
             raise Refused(503, "unavailable", "the service is starting, stopping or its storage failed; try again")
         future = asyncio.get_running_loop().create_future()
         self._queue.put(command, future)
         self.waits.follow(command.market if command.market in self.markets.by_name else "", future)
-        self._background.wake.set()
+        self._wake.set()
         return future
 
     async def _run(self) -> None:
         """Write one group after the other; wait while there is nothing to do."""
-        while not (self._background.stopping and not self._queue and not self._checkpoints.holds_market):
-            self._between_groups()
-            if not (self._queue or self._expiring or self._checkpoints.complete):
-                self._background.wake.clear()
-                await self._background.wake.wait()
-                self._between_groups()
+        while self._queue or not self._ending:
+            if not (self._queue or self._expiring):
+                self._wake.clear()
+                await self._wake.wait()
                 if not self._queue and not self._overdue():
                     continue
-            group = self._queue.next_group()
-            try:
-                replies = await self._write_group(group)
-            except Exception as problem:
-                # Nobody was told anything about this group, so whether its transaction is in storage or not, a caller
-                # who tries again gets the one right answer. The refusals go out before the recovery, which may have to
-                # wait for storage.
-                log_failure("storage failed; the markets are read back from it", problem)
-                refusal = Refused(503, "storage", f"storage failed ({type(problem).__name__}); try again")
-                for call in [*(call for call, _ in group), *self._queue.drain()]:
-                    call.enter_reply(refusal)
-                await self._recover()
-            else:
-                self._send_replies(group, replies)
+            async with self._between_groups:
+                await self._run_group(self._queue.next_group())
 
-    async def _write_group(self, group: Group) -> list[Any]:
+    async def _run_group(self, group: list[QueuedCall]) -> None:
+        """Write a group and send its replies, or read everything back if that fails."""
+        try:
+            replies = await self._write_group(group)
+        except Exception as problem:
+            # Nobody was told anything about this group, so whether its transaction is in storage or not, a caller who
+            # tries again gets the one right answer. The refusals go out before the recovery, which may have to wait
+            # for storage.
+            log_failure("storage failed; the markets are read back from it", problem)
+            refusal = Refused(503, "storage", f"storage failed ({type(problem).__name__}); try again")
+            for call in [*group, *self._queue.drain()]:
+                call.enter_reply(refusal)
+            await self._recover()
+        else:
+            self._send_replies(group, replies)
+
+    async def _write_group(self, group: list[QueuedCall]) -> list[Any]:
         """Run a group and commit what it changed; the replies, which may be sent because all of it is durable now."""
-        commands = list(merge([part for _, part in group]))
+        commands = list(merge([call.command for call in group]))
         known, unreadable = await self._find_known([command for command, _ in commands])
         now, waiting = self._end_windows(commands, known)
         run = GroupRun(self.markets, known, unreadable, now, self._stopwatch)
         replies = run.run(group, commands, waiting)
         for name in run.faulty:
-            self._read_back(name)  # held from here on, so that nothing of it is committed
+            if name not in self.markets.stored:
+                raise ServeError(f"the new market {name!r} failed before it was stored; all are read back")
+            self._hold(name)  # from here on, so that nothing of it is committed
+            self._begin(self._read_back(name))
         for name, seconds in run.slow.items():
             self._let_rest(name, REST * seconds)
         appended = self.markets.take()
@@ -129,7 +137,8 @@ class Writer:
             await self.threads.storage(lambda: self.storage.commit(appended))
         self.groups += 1
         self.commands += len(group)
-        await self._checkpoints.store_or_begin(self.markets)
+        if self.storage.checkpoint_due and (self._checkpointing is None or self._checkpointing.done()):
+            self._checkpointing = self._begin(self._checkpoint())
         if self.storage.shared and self.storage.has_turn:
             await self.threads.storage(self.storage.release)
         return replies
@@ -159,7 +168,7 @@ class Writer:
             if name in self.markets.held:
                 self._missed.append(block)
             elif name not in self.markets.unreadable:
-                apply_block(self.markets, block)
+                self.markets.apply(block)
         return blocks
 
     def _end_windows(self, commands: Joined, known: KnownEntries) -> tuple[int, set[str]]:
@@ -173,12 +182,11 @@ class Writer:
         self._expiring, self._look_at_all = bool(waiting), False
         return now, waiting
 
-    def _send_replies(self, group: Group, replies: Sequence[Any]) -> None:
+    def _send_replies(self, group: Sequence[QueuedCall], replies: Sequence[Any]) -> None:
         """Send the replies of a durable group; what is unfinished waits for the next group."""
-        unfinished = self._queue.put_back(group, replies)
-        for (call, _), reply in zip(group, replies, strict=True):
+        for call, reply in zip(group, replies, strict=True):
             call.enter_reply(reply)
-        self._finish_settlements(unfinished)
+        self._finish_settlements(self._queue.put_back(group, replies))
 
     def _finish_settlements(self, names: Iterable[str]) -> None:
         """Finish settlements that another process began or a crash interrupted, before other calls."""
@@ -204,32 +212,51 @@ class Writer:
         now, wall = self._times()
         awaiting = self.markets.awaiting
         self.markets.follow(now, wall, awaiting)
-        return any(self.markets.by_name[name].overdue(now) for name in awaiting)
+        return any(self.markets.by_name[name].first_overdue(now) for name in awaiting)
 
-    async def _tick(self) -> None:
-        """End wait windows also without calls."""
+    async def _end_windows_without_calls(self) -> None:
+        """Look for wait windows that are over, each tick."""
         while True:
-            await asyncio.sleep(self._background.tick)
+            await asyncio.sleep(self.tick)
             self._look_at_all = True
-            self._background.wake.set()
+            self._wake.set()
 
-    def _between_groups(self) -> None:
-        """Release markets that were held, between two groups, and maybe hold one for its snapshot."""
-        for name, market in self._background.take_released(self.markets):
-            self._enter_released(name, market)
+    async def _watch_storage(self) -> None:
+        while True:
+            self.storage.watch()
+            await asyncio.sleep(self.tick)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin work beside the groups."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _hold(self, name: str) -> None:
+        """Let a market wait until it is released; between two groups, or by the group in which it failed."""
+        self.markets.held.add(name)
+        self._queue.hold(name)
+
+    async def _release(self, name: str, read_back: LiveMarket | None = None) -> None:
+        """Go on with a held market between two groups, and with what others wrote meanwhile; or with one read back."""
+        async with self._between_groups:
+            if read_back is not None:
+                read_back.ahead = self.markets.by_name[name].ahead  # its time continues
+                self.markets.by_name[name] = read_back
+            number, missed = self.markets.numbers[name], self._missed
+            self._missed = [block for block in missed if block.market != number]
+            try:
+                for block in missed:
+                    if block.market == number and block.entries[0].n > self.markets.by_name[name].chain.n:
+                        self.markets.apply(block)
+            except Exception as problem:
+                log_failure("a market does not fit what others wrote; it is read back", problem)
+                self._begin(self._read_back(name))
+                return
+            self.markets.held.discard(name)
             self._queue.release(name)
-        self._checkpoints.take_next(self.markets)
-
-    def _enter_released(self, name: str, market: LiveMarket) -> None:
-        market.ahead = self.markets.by_name[name].ahead  # its time continues
-        self.markets.by_name[name] = market
-        self.markets.held.discard(name)
-        number, missed, self._missed = self.markets.numbers[name], self._missed, []
-        for block in missed:
-            if block.market != number:
-                self._missed.append(block)
-            elif block.entries[0].n > market.chain.n:
-                apply_block(self.markets, block)
+            self._wake.set()
 
     def _let_rest(self, name: str, seconds: float) -> None:
         """Hold the calls of a market whose rule was slow, so that others have nine tenths of the time."""
@@ -237,44 +264,94 @@ class Writer:
         def release() -> None:
             if name not in self.markets.held:  # else it is released when it was copied or read back
                 self._queue.release(name)
-                self._background.wake.set()
+                self._wake.set()
 
         self._queue.hold(name)
         asyncio.get_running_loop().call_later(seconds, release)
 
-    def _read_back(self, name: str) -> None:
-        """Hold a market in which a command failed half-way until it is read back."""
-        if name not in self.markets.stored:
-            raise ServeError(f"the new market {name!r} failed before it was stored; all are read back")
-        self._background.hold(self.markets, name, read_market(self.storage, self._background, self.markets, name))
+    async def _read_back(self, name: str) -> None:
+        """Rebuild a held market from its whole ledger, in pages, and release it."""
+        number, secret = self.markets.numbers[name], self.markets.by_name[name].dice.secret
+        market: LiveMarket | None = None
+        while not self.stopping:
+            after = 0 if market is None else market.chain.n
+            try:
+                lines = await self.threads.read(partial(self.storage.lines, number, after, PAGE))
+                if not lines and market is not None:
+                    await self._release(name, market)
+                    return
+                market = await self.threads.market(partial(follow_lines, market, lines, secret))
+            except Exception as problem:
+                log_failure("a market cannot be read back; trying again", problem)
+                market = None
+                await asyncio.sleep(self.tick)
 
     async def _recover(self) -> None:
-        """Read all markets back; calls are refused meanwhile."""
+        """Read all markets back, until storage answers or the service stops; calls are refused meanwhile."""
         self.ready = False
-        markets = await read_all(self.storage, self._background, self.markets)
-        if markets is not None:
-            self.markets, self.ready = markets, True
-            self._queue.release_all()
+        for task in self._tasks:
+            task.cancel()
         self._missed.clear()
+        while not (self.ready or self.stopping):
+            try:
+                markets = await self.threads.storage(partial(ServedMarkets.recover, self.storage))
+                markets.keep_time_of(self.markets)
+                self.markets, self.ready = markets, True
+                self._queue.release_all()
+            except Exception as problem:
+                log_failure("storage cannot be read; trying again", problem)
+                await asyncio.sleep(self.tick)
+
+    async def _checkpoint(self) -> None:
+        """Store snapshots of the markets that have changed, so that the next start reads only the end of each ledger.
+
+        Each is taken in a thread; only its own market waits. A checkpoint is never needed: where a snapshot fails, the
+        next start reads more of the ledger.
+        """
+        taken = dict[str, bytes]()
+        try:
+            for name in sorted(self.markets.changed):
+                async with self._between_groups:
+                    if self.stopping or not self.markets.snapshot_possible(name):
+                        continue  # it stays among the changed ones
+                    self._hold(name)
+                try:
+                    taken[name] = await self.threads.market(partial(take_snapshot, self.markets.by_name[name]))
+                    self.markets.changed.discard(name)
+                except Exception as problem:
+                    log_failure("a snapshot failed; the next start reads more of the ledger", problem)
+                await self._release(name)
+            numbered = {self.markets.numbers[name]: snapshot for name, snapshot in taken.items()}
+            async with self._between_groups:
+                await self.threads.storage(lambda: self.storage.checkpoint(numbered))
+        except Exception as problem:
+            log_failure("a checkpoint failed; the next start reads more of the ledgers", problem)
+            self.markets.changed.update(taken)  # the next checkpoint tries them again
 
     def start(self) -> None:
         """Start working, in the running event loop."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-        self._background.watch(self.storage.watch)
-        self._background.begin(self._tick())
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._run())
+        self._watching = loop.create_task(self._watch_storage())
+        self._ticking = loop.create_task(self._end_windows_without_calls())
         self._finish_settlements(self.markets.by_name)
 
     async def checkpoint(self) -> None:
         """Write snapshots of all markets while nothing else runs, so that the next start is short."""
-        await self._checkpoints.store_all(self.markets)
+        await self.threads.storage(lambda: self.storage.checkpoint(self.markets.take_snapshots()))
 
     async def stop(self) -> None:
         """Finish queued calls, write snapshots, close the storage."""
-        self._background.stopping = True
-        self._background.wake.set()
+        self.stopping = True
+        if self._checkpointing is not None:
+            await asyncio.wait({self._checkpointing})  # which ends after the market that it holds
+        self._ending = True
+        self._wake.set()
         if self._task is not None:
             await self._task
-        self._background.cancel_tasks()
+            self._ticking.cancel()
+        for task in self._tasks:
+            task.cancel()
         refusal = Refused(503, "unavailable", "the service is stopping; try again")
         for call in self._queue.drain():
             call.enter_reply(refusal)
@@ -283,62 +360,7 @@ class Writer:
                 await self.checkpoint()
             except Exception:
                 log.exception("no last snapshots; the next start reads the ledger instead")
-        await self._background.close()
+        await asyncio.to_thread(self.threads.close)  # while the storage is watched, which aborts what takes too long
+        if self._task is not None:
+            self._watching.cancel()
         self.storage.close()
-
-
-async def read_all(storage: Storage, background: Background, before: ServedMarkets) -> ServedMarkets | None:
-    """Read all markets as storage has them, with the time of those before; None if the service stops first."""
-    while not background.stopping:
-        try:
-            markets = await background.threads.storage(partial(ServedMarkets.recover, storage))
-            markets.keep_time_of(before)
-            return markets  # type: ignore[no-any-return]
-        except Exception as problem:
-            log_failure("storage cannot be read; trying again", problem)
-            await asyncio.sleep(background.tick)
-    return None
-
-
-async def read_market(storage: Storage, background: Background, markets: ServedMarkets, name: str) -> LiveMarket | None:
-    """Rebuild one market from its whole ledger, in pages; None if the service stops first."""
-    market: LiveMarket | None = None
-    number, secret = markets.numbers[name], markets.by_name[name].dice.secret
-    while not background.stopping:
-        after = 0 if market is None else market.chain.n
-        try:
-            lines = await background.threads.read(partial(storage.lines, number, after, PAGE))
-            if not lines and market is not None:
-                return market
-            market = await background.threads.market(partial(_follow, market, lines, secret))
-        except Exception as problem:
-            log_failure("a market cannot be read back; trying again", problem)
-            market = None
-            await asyncio.sleep(background.tick)
-    return None
-
-
-def _follow(market: LiveMarket | None, lines: Sequence[Line], secret: bytes | None) -> LiveMarket:
-    """Return the market after the next lines of its ledger; None stands for no market yet."""
-    return _checked(go_on(market, [decode(line.line) for line in lines], secret), lines[-1].hash)
-
-
-def _checked(market: LiveMarket, stored: bytes) -> LiveMarket:
-    """Return a market whose last hash is the stored one."""
-    if market.chain.hash != stored:
-        raise ServeError(f"market {market.spec.market!r}: the chain is broken before entry {market.chain.n}; replay it")
-    return market
-
-
-def apply_block(markets: ServedMarkets, block: RemoteBlock) -> None:
-    """Apply a block that another process wrote to one market, and check that the result is the same."""
-    market = markets.by_name.get(markets.names.get(block.market, ""))
-    first, expected, ahead = block.entries[0].n, 1, None
-    if market is not None:
-        expected, ahead, market.ahead = market.chain.n + 1, market.ahead, None  # recorded entries have their own times
-    if first != expected:
-        raise ServeError(f"market {block.market}: expected entry {expected}, got {first}; read it back")
-    market = go_on(market, block.entries, block.secret)
-    market.ahead = ahead
-    markets.enter(block.market, market)
-    _checked(market, block.hash)

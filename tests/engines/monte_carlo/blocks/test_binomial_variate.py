@@ -7,8 +7,9 @@ from scipy import stats
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import log_chance
-from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes
+from cloneproof.engines.monte_carlo.blocks.kernel import play_blocks
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.runs import played
 
 DRAWS = 100_000
 CASES = [
@@ -21,7 +22,7 @@ def draws_of(trials, chance, number=DRAWS):
     """What a lone arm is paid by the compiled kernel, for which all its rounds are one block."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(chance))], horizon=trials)
     job = Job(market, cp.mechanism("etc", arm_rounds=trials), {"ana": (1,)}, 5)
-    return block_outcomes(job, 0, number).payoff[:, 0]
+    return played(play_blocks, job, 0, number).payoff[:, 0]
 
 
 @pytest.mark.parametrize(("trials", "chance"), CASES)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof._randomness import substream
-from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes, blocks_apply, blocks_of_run
+from cloneproof.engines.monte_carlo.blocks.kernel import blocks_apply, blocks_of_run, play_blocks
 from cloneproof.engines.monte_carlo.job import Job, means_of_runs, reference_run
+from cloneproof.engines.monte_carlo.runs import played
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.market import full_copies
 from support.market_strategies import committing_mechanisms
@@ -80,7 +81,7 @@ def test_a_session_with_the_same_block_sums_decides_the_same(market, mechanism, 
 def test_deterministic_rewards_are_the_reference_to_the_bit(market, mechanism, seed, data):
     job = Job(market, mechanism, full_copies(market.agents, data.draw(copies_of(market))), seed)
     expected = reference_run(job, 3)
-    assert block_outcomes(job, 3, 1).payoff[0].tolist() == list(expected.payoff.values())
+    assert played(play_blocks, job, 3, 1).payoff[0].tolist() == list(expected.payoff.values())
 
 
 THREE = [cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6)),
@@ -105,7 +106,7 @@ def test_means_are_those_of_the_exact_engines(name, rewards, horizon, options):
     runs = 8_000
     market = cp.Market(THREE, horizon, 0.5, rewards)
     job = Job(market, cp.mechanism(name, **options), full_copies(market.agents, {"ana": (2, 1), "cy": (1, 0, 2)}), 17)
-    outcomes = block_outcomes(job, 0, runs)
+    outcomes = played(play_blocks, job, 0, runs)
     exact = cp.evaluate(market, job.mechanism, job.copies, engine="closed-form")
     log = math.log(4 * len(LAWS) * 4 / ERROR_RATE)
     columns = [(outcomes.payoff[:, i], 0.5 * horizon) for i in range(3)] + [(outcomes.regret, horizon)]
@@ -127,20 +128,20 @@ def test_the_longest_horizon_and_thousands_of_copies():
     market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10**15)
     for name in ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r"):
         job = Job(market, small(name), {"ana": (5000, 4000), "bo": (1,)}, 0)
-        outcomes = block_outcomes(job, 0, 2)
+        outcomes = played(play_blocks, job, 0, 2)
         total = outcomes.payoff.sum(axis=1)
         assert np.all(total > 0.49e15)
         assert np.all(total < 0.61e15)
     endless = Job(market, cp.mechanism("etc", arm_rounds=10**15), {"ana": (5000, 4000), "bo": (1,)}, 0)
-    assert block_outcomes(endless, 0, 1).payoff[0, 1] / 10**15 == pytest.approx(0.6 / 9001, rel=1e-3)
+    assert played(play_blocks, endless, 0, 1).payoff[0, 1] / 10**15 == pytest.approx(0.6 / 9001, rel=1e-3)
 
 
 def test_memory_is_that_of_a_chunk():
     market = cp.Market([cp.Agent(name, 2, cp.Uniform()) for name in "abcde"], horizon=10**6)
     job = Job(market, cp.mechanism("h-etc-r", agent_rounds=50, arm_rounds=10), full_copies(market.agents, None))
-    block_outcomes(job, 0, 1)
+    played(play_blocks, job, 0, 1)
     tracemalloc.start()
-    block_outcomes(job, 0, 4_000)
+    played(play_blocks, job, 0, 4_000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4_000 * 500  # so a chunk of 100,000 runs takes 50 MB at most

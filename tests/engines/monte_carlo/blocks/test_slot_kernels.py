@@ -8,9 +8,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.blocks.contest import SHORT, _pulls_at, nearby_index, sure_pulls
-from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_plan, slot_step_outcomes
+from cloneproof.engines.monte_carlo.blocks.slots import play_slot_blocks, play_slots, slot_plan
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
+from cloneproof.engines.monte_carlo.runs import played
 from cloneproof.engines.reference import simulate_run
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
@@ -47,7 +48,7 @@ STEPPED = list(reservoirs(80, ["bernoulli", "deterministic", "beta", "gaussian"]
 
 def stepped_as_the_reference(market, mechanism, copies, runs=4):
     job = Job(market, mechanism, full_copies(market.agents, copies), 7)
-    outcomes, expected = slot_step_outcomes(job, 0, runs), reference_outcomes(job, 0, runs)
+    outcomes, expected = played(play_slots, job, 0, runs), reference_outcomes(job, 0, runs)
     assert np.array_equal(outcomes.payoff, expected.payoff)
     assert np.allclose(outcomes.regret, expected.regret, atol=1e-9)
     assert np.allclose(outcomes.served, expected.served, atol=1e-9)
@@ -83,7 +84,7 @@ def test_bars_and_the_index_in_blocks_have_the_law_of_single_pulls(made):
     """Of 7 numbers each, none is off by six standard errors, which has a chance of one in a hundred million."""
     market = cp.Market(TWO, 300, ends="at-random")
     job, other = (Job(market, made, full_copies(market.agents, None), seed) for seed in (5, 6))
-    blocks, single = slot_block_outcomes(job, 0, 1500), slot_step_outcomes(other, 0, 1500)
+    blocks, single = played(play_slot_blocks, job, 0, 1500), played(play_slots, other, 0, 1500)
     for one, another in zip(blocks, single, strict=True):
         error = np.sqrt((one.var(0) + another.var(0)) / 1500)
         assert (abs(one.mean(0) - another.mean(0)) < 6 * error).all()
@@ -98,7 +99,7 @@ def test_how_a_slot_is_judged_is_said_once(monkeypatch):
         flat = cp.mechanism("reservoir", rounds=5, draws=2, threshold=threshold)
         contest = cp.mechanism("reservoir-contest", rounds=5, draws=2, threshold=threshold, horizon=60)
         job = Job(market, flat, full_copies(market.agents, None), 3)
-        kernels = [outcomes(job, 0, 20).payoff.tolist() for outcomes in (slot_step_outcomes, slot_block_outcomes)]
+        kernels = [played(kernel, job, 0, 20).payoff.tolist() for kernel in (play_slots, play_slot_blocks)]
         session = [simulate_run(market, flat, None, 3, run).payoff for run in range(20)]
         exact = [cp.evaluate(market, made).payoff["a"].value for made in (flat, contest)]
         return [session, *kernels, *exact]
@@ -156,8 +157,8 @@ def test_longer_contests_have_the_expectations_of_the_tree():
         exact = cp.evaluate(market, mechanism, {"a": (3, 1)}, engine="tree").payoff
         job = Job(market, mechanism, full_copies(market.agents, {"a": (3, 1)}), 5)
         runs = 6_000
-        for outcomes in (slot_step_outcomes, slot_block_outcomes):
-            sampled = outcomes(job, 0, runs).payoff
+        for kernel in (play_slots, play_slot_blocks):
+            sampled = played(kernel, job, 0, runs).payoff
             for k, name in enumerate("ab"):
                 # empirical Bernstein (Maurer and Pontil 2009), one in a million for each of 16 tails
                 log = np.log(2 * 16 * 10**6)
@@ -201,7 +202,7 @@ def test_contests_from_success_to_success_have_the_law_of_contests_in_steps(rate
     agents = [cp.Agent(name, 1, cp.Point(rate)) for name, rate in zip("abc", (*rates, 0.005), strict=True)]
     made = cp.mechanism("reservoir-contest", rounds=3, draws=2, threshold=2, horizon=1000, constant=0.4)
     job, runs = Job(cp.Market(agents, horizon=1000), made, full_copies(agents, None), 5), 400
-    both = [outcomes(job, 0, runs) for outcomes in (slot_step_outcomes, slot_block_outcomes)]
+    both = [played(kernel, job, 0, runs) for kernel in (play_slots, play_slot_blocks)]
     assert all((each.rounds.sum(1) == 1000).all() for each in both)
     rows = [np.column_stack([each.regret, each.payoff, each.rounds, each.rounds**2]).T for each in both]
     for one, other in zip(*rows, strict=True):

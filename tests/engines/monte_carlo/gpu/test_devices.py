@@ -90,8 +90,7 @@ def test_runs_of_a_race_are_drawn_ahead_in_one_launch(as_card):
     assert as_card.launches == 1
     for job in jobs:
         for first, count in ((0, 5), (200, 100)):
-            mine, theirs = ahead(job, first, count), outcomes(job, first, count)
-            assert all(map(np.array_equal, mine, theirs))
+            assert np.array_equal(ahead(job, first, count).rows, outcomes(job, first, count).rows)
 
 
 @needs_compiler

@@ -1,4 +1,4 @@
-"""What the stepping kernel skips cannot change a decision: bit for bit what it decides when it looks at everything."""
+"""What the stepping kernel skips cannot change a decision: it pays what it pays when it looks at everything."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.stepping.rounds import decisions_of_run, step_outcomes
+from cloneproof.engines.monte_carlo.runs import played
+from cloneproof.engines.monte_carlo.stepping.rounds import play_stepping
 from cloneproof.market import full_copies
 
 
@@ -26,8 +27,8 @@ def test_bounds_change_no_decision_on_hundreds_of_copies_and_many_rounds(name, r
     market = cp.Market(agents, horizon=1500 if few else 6000, rewards=rewards)
     copies = {"0.5": (20,), "0.9": (9,)} if few else {"0.5": (800,), "0.9": (300,)}
     job = Job(market, cp.mechanism(name), full_copies(agents, copies), 5)
-    assert np.array_equal(decisions_of_run(job, 1), decisions_of_run(without_bounds(job), 1))
-    assert np.array_equal(step_outcomes(job, 0, 2).payoff[1:], step_outcomes(job, 1, 1).payoff)  # runs leave no trace
+    skipped, whole = played(play_stepping, job, 0, 2), played(play_stepping, without_bounds(job), 1, 1)
+    assert np.array_equal(skipped.rows[1:], whole.rows)  # and runs leave no trace
 
 
 def root_index(inputs, width):
@@ -44,6 +45,7 @@ def test_a_bound_of_ones_own_is_used_and_a_wrong_one_shows(above):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 3, cp.Point(0.6))], horizon=400)
     plain = cp.parts.Rule("mine", root_index, (0.8,), explore=1)
     mechanisms = [cp.Mechanism(replace(plain, bound=bound), above) for bound in (None, too_low, root_index)]
-    played = [decisions_of_run(Job(market, made, full_copies(market.agents, None)), 2) for made in mechanisms]
-    assert not np.array_equal(played[0], played[1])
-    assert np.array_equal(played[0], played[2])
+    jobs = [Job(market, made, full_copies(market.agents, None)) for made in mechanisms]
+    looked, skipped, bounded = (played(play_stepping, job, 2, 1).rows for job in jobs)
+    assert not np.array_equal(looked, skipped)
+    assert np.array_equal(looked, bounded)

@@ -2,14 +2,14 @@
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
-from cloneproof.engines.monte_carlo.stepping.rounds import decisions_of_run, step_outcomes, stepping_applies
+from cloneproof.engines.monte_carlo.runs import played
+from cloneproof.engines.monte_carlo.stepping.rounds import play_stepping, stepping_applies
 from cloneproof.engines.reference import simulate_run
 from cloneproof.market import full_copies
 from cloneproof.market.rewards import RewardFamily
@@ -58,17 +58,18 @@ def mechanisms(draw):
 
 
 def agree(market, mechanism, copies, seed, run):
-    """Same decisions and the same payoffs to the last bit; regret is added in another order."""
+    """The same payoffs to the last bit, and as much of each arm; regret and means are added in another order.
+
+    Tapes are an arm's own, so that another decision mostly pays something else, and leads to others.
+    """
     job = Job(market, mechanism, full_copies(market.agents, copies), seed)
     assert stepping_applies(job)
     first, count = max(0, run - 1), 2
-    stepped = step_outcomes(job, first, count)
+    stepped = played(play_stepping, job, first, count)
     expected = reference_outcomes(job, first, count)
     assert stepped.payoff.tolist() == expected.payoff.tolist()
     assert stepped.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)
-    starts = dict(zip(job.copies, np.cumsum([0, *(sum(vector) for vector in job.copies.values())]), strict=False))
-    records = cp.simulate(market, mechanism, copies, seed, first)
-    assert decisions_of_run(job, first).tolist() == [starts[record.agent] + record.arm for record in records]
+    assert stepped.served == pytest.approx(expected.served, rel=1e-12, abs=1e-12)
 
 
 def takes(mechanism, market):
@@ -146,12 +147,14 @@ def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_referen
     assert not stepping_applies(odd)
     bad = Job(market, cp.mechanism("ucb1", bonus=lambda t, n: math.nan), {"ana": (1, 1)})
     with pytest.raises(cp.errors.MechanismError, match="NaN"):
-        step_outcomes(bad, 0, 1)
+        played(play_stepping, bad, 0, 1)
     beyond = cp.Market(
         [cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards=RewardFamily("odd", lambda mean, u: 2 * u)
     )
     with pytest.raises(cp.errors.SessionError, match="expected a reward in"):
-        step_outcomes(Job(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
+        played(play_stepping, Job(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
     wild = cp.Market([cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards={"family": "gaussian", "sd": 1e6})
-    stepped = step_outcomes(Job(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)  # too large: left to the reference
+    stepped = played(
+        play_stepping, Job(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3
+    )  # too large: left to the reference
     assert stepped.payoff[1, 0] == simulate_run(wild, cp.mechanism("ucb1"), None, 0, 1).payoff["ana"]

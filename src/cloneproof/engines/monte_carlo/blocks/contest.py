@@ -22,7 +22,6 @@ import numpy as np
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
 from cloneproof.engines.monte_carlo.compiling import (
-    TICK,
     average,
     compiled,
     inlined,
@@ -37,11 +36,10 @@ from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, reward_a
 from cloneproof.market.rewards import bernoulli
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.online.streams import CONTEST_PLACE, EXPLORE_STREAM, TIE_STREAM
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rule import PriorityInputs, Rule
 
 BERNOULLI: Final = FAMILIES.index(bernoulli.quantile)
-FLAT, KL, UCB = range(3)
-CONTESTS: Final = {"steady-kl-ucb": KL, "steady-ucb": UCB}
+CONTESTS: Final = ("steady-kl-ucb", "steady-ucb")
 CONTENDER: Final = np.dtype(
     [
         ("arm", "i8"),  # the row of the champion
@@ -88,8 +86,8 @@ def coins_at(coins, i, place):
     return word(word(word(coins, ZERO), i), place)
 
 
-@compiled
-def contest_rounds(plan, tables, streams, horizon):
+@inlined
+def contest_rounds(plan, tables, streams, horizon, index, exceeds):
     """Play the rounds of all champions from the one on that counts, once they are known."""
     plan, tables = uncounted(plan), uncounted(tables)
     contenders = tables.contenders
@@ -101,9 +99,9 @@ def contest_rounds(plan, tables, streams, horizon):
         for _ in range(rounds_in_turn(plan, level, i, horizon) - plan.after):
             _play(plan, tables, row)
         if row.pulls > 0:
-            row.index = _index(plan, row)
+            row.index = index(_told(plan, row), plan.width)
     if horizon > plan.turns * plan.agents:
-        _contest(plan, tables, word(level, TIE_STREAM), horizon)
+        _contest(plan, tables, word(level, TIE_STREAM), horizon, index, exceeds)
 
 
 @compiled
@@ -134,21 +132,19 @@ def _play(plan, tables, row):
     row.pulls += 1
 
 
-@compiled
-def _index(plan, row):
-    """Return the priority of `steady_kl_ucb` or `steady_ucb` after some pulls."""
+@inlined
+def _told(plan, row):
+    """Return what a steady index is told of a champion: neither clock nor draws matter."""
     mean = average(row.high, row.low, row.pulls)
-    if plan.contest == KL:
-        return index_of(mean, np.float64(row.pulls), plan.width)
-    return mean + math.sqrt(plan.width / row.pulls)
+    return PriorityInputs(ZERO, -np.inf, np.float64(row.pulls), mean, 0.5, 0.5, plan.agents)
 
 
-@compiled
-def _contest(plan, tables, ties, horizon):
+@inlined
+def _contest(plan, tables, ties, horizon, index, exceeds):
     """Play the rounds after all turns."""
     contenders = tables.contenders
     leader, second = _leader(plan, contenders, ties, plan.turns * plan.agents)
-    skips, draws = plan.blocks and plan.contest == KL and plan.quantile.which == BERNOULLI, ZERO
+    skips, draws = plan.blocks and plan.by_kl and plan.quantile.which == BERNOULLI, ZERO
     t = plan.turns * plan.agents
     # The leader's index changes with its own rewards alone, so others matter only as one number, the second highest
     # index. As long as even failures would leave the leader above it, its rewards are one draw. Low rates are played
@@ -168,29 +164,14 @@ def _contest(plan, tables, ties, horizon):
             _play(plan, tables, row)
             row.failures = UNKNOWN
             t += 1
-        if _surely_above(plan, row, second):
+        if exceeds(_told(plan, row), second, plan.width):
             continue
-        row.index = nearby_index(plan, row.high, row.pulls, row.index) if skips else _index(plan, row)
+        if skips:
+            row.index = nearby_index(plan, row.high, row.pulls, row.index)
+        else:
+            row.index = index(_told(plan, row), plan.width)
         if not row.index > second:
             leader, second = _leader(plan, contenders, ties, t)
-
-
-@inlined
-def _surely_above(plan, row, second):
-    """Whether the index is above another one, by a bound that takes no root, and by far more than rounding.
-
-    It is if the other one, q, is within the bonus: for steady UCB n (q - mean)^2 < width; for steady KL-UCB n kl(mean,
-    q) < width, where kl(p, q) is the integral of (x - p) / (x (1 - x)) from p to q, at most (q - p)^2 / 2 over the
-    smaller of p (1 - p) and q (1 - q).
-    """
-    mean = (row.high + row.low * TICK) / row.pulls
-    distance = second - mean
-    spread = 1.0
-    if plan.contest == KL:
-        spread = 2.0 * min(mean * (1.0 - mean), second * (1.0 - second))
-        if distance < 0.0 or second > NEAR_ONE:
-            return False
-    return row.pulls * distance * abs(distance) < SURE * plan.width * spread
 
 
 @compiled

@@ -8,13 +8,14 @@ That draw is binomial, normal, or a product. The cost of a run does not depend o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 
-from cloneproof._arrays import IntArray
+from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.compiling import (
     average,
@@ -27,7 +28,7 @@ from cloneproof.engines.monte_carlo.compiling import (
     uniform,
     word,
 )
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.runs import (
     ARM_FIELDS,
     INDEX,
@@ -42,8 +43,11 @@ from cloneproof.engines.monte_carlo.runs import (
     all_explored,
     arm_table,
     begin_run,
+    close_run,
     first_arms,
     level_stream,
+    pay,
+    played,
     rank_by_word,
     streams_of,
 )
@@ -59,10 +63,8 @@ CANDIDATE: Final = np.dtype(
     [
         *ARM_FIELDS,
         ("high", "i8"), ("low", "i8"), ("judged", "i8"),  # rewards to be judged by: their exact sum, and how many
-        ("word", "u8"), ("rank", "i8"), ("before", "i8"),  # scratch
-        ("first", "i8"), ("rounds", "i8"), ("choice", "i8"),  # of an agent: first arm, rounds, arm committed to or -1
-        ("paid_high", "i8"), ("paid_low", "i8"), ("lost", "f8"), ("served", "f8"),  # and rewards and regret so far
-        ("played", "i8"),  # rounds so far
+        ("word", "u8"), ("rank", "i8"), ("explored", "i8"), ("before", "i8"),  # scratch
+        ("first", "i8"), ("choice", "i8"),  # of an agent: first arm, arm committed to or -1
     ],
     align=True,
 )  # fmt: skip
@@ -74,7 +76,7 @@ EXPLORED, SCORED, COMMITTED, EXPLORED_LATER, COMMITTED_LATER = range(5)
 
 
 class BlockPlan(NamedTuple):
-    """A job as numbers. Rounds of exploration are cut at T + 1, which changes no run."""
+    """An epoch of a job as numbers. Rounds of exploration are cut at T + 1, which changes no run."""
 
     arms: int
     agents: int
@@ -90,7 +92,7 @@ class BlockPlan(NamedTuple):
     explore: int  # rounds of each arm
     held_out: int  # rewards that a score counts, 0 where every one does
     most_arms: int  # of an agent that has a score
-    first_version: int  # of the levels: their streams, and the numbers of their blocks
+    version: int  # of the levels: their streams, and the numbers of their blocks
 
 
 def blocks_apply(job: Job) -> bool:
@@ -101,33 +103,30 @@ def blocks_apply(job: Job) -> bool:
     return all(epoch.mechanism.uncommitted_part is None for epoch in _epochs(job))
 
 
-def plan_of(job: Job, epoch: Epoch) -> BlockPlan:
-    """Return the plan of an epoch of a job to which blocks apply; most mechanisms have only one."""
-    horizon, family, running = epoch.rounds, job.market.family, epoch.mechanism
-    score = running.scoring
-    return BlockPlan(
-        arms=sum(map(sum, job.copies.values())),
-        agents=len(job.market.agents),
-        horizon=horizon,
-        family=_LAWS[family.law],
-        sd=float(family.parameters[0]) if family.parameters else 0.0,
-        flat=running.flat,
-        uniform=running.uniform_agents,
-        award=running.clears_at_award,
-        trial=min(running.agent_rounds, horizon + 1),
-        agent_order=ORDERS[running.rules[0].order],
-        arm_order=ORDERS[running.arm.order],
-        explore=min(running.arm_rounds, horizon + 1),
-        held_out=min(score.rounds, horizon + 1) if score.rounds is not None else 0,
-        most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
-        first_version=2 * epoch.number if running.flat_restart is None else 1,
-    )
-
-
-def flat_epochs(epoch: Epoch) -> npt.NDArray[np.int64]:
-    """Return rounds and rounds of exploration of each epoch of a flat mechanism."""
-    plan = epoch.mechanism.flat_epochs(epoch.rounds)
-    return np.array([(rounds, min(explore, epoch.rounds + 1)) for rounds, explore in plan], np.int64)
+def plans_of(job: Job) -> Iterator[BlockPlan]:
+    """Yield the plans of the epochs of a job to which blocks apply."""
+    family = job.market.family
+    for epoch in _epochs(job):
+        running, score = epoch.mechanism, epoch.mechanism.scoring
+        first_version = 2 * epoch.number if running.flat_restart is None else 1
+        for version, (horizon, explore) in enumerate(running.flat_epochs(epoch.rounds), first_version):
+            yield BlockPlan(
+                arms=sum(map(sum, job.copies.values())),
+                agents=len(job.market.agents),
+                horizon=horizon,
+                family=_LAWS[family.law],
+                sd=float(family.parameters[0]) if family.parameters else 0.0,
+                flat=running.flat,
+                uniform=running.uniform_agents,
+                award=running.clears_at_award,
+                trial=min(running.agent_rounds, horizon + 1),
+                agent_order=ORDERS[running.rules[0].order],
+                arm_order=ORDERS[running.arm.order],
+                explore=min(explore, horizon + 1),
+                held_out=min(score.rounds, horizon + 1) if score.rounds is not None else 0,
+                most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
+                version=version,
+            )
 
 
 def candidates_of(job: Job, flat: bool) -> ArmTable:
@@ -137,6 +136,16 @@ def candidates_of(job: Job, flat: bool) -> ArmTable:
     table["first"][first[-1] :] = first
     table["key"][first[-1] :] = np.arange(len(first))
     return table
+
+
+class Accounts(NamedTuple):
+    """What agents are paid in a run, as exact sums; and the blocks (arm, pulls, high, low), if they are asked for.
+
+    Blocks begin in the second row of the trace, whose first one has their number.
+    """
+
+    paid: IntArray
+    trace: IntArray
 
 
 @compiled
@@ -167,8 +176,8 @@ class CommittingLevel(NamedTuple):
 
 
 @compiled
-def set_pulls(level, position, rows):
-    """Put into `pulls` those of every candidate after `position` rounds of exploration.
+def explore_for(level, position, rows):
+    """Put into `explored` the rounds of every candidate after `position` rounds of exploration.
 
     Sorts only if the order can matter.
     """
@@ -177,13 +186,13 @@ def set_pulls(level, position, rows):
     # Rounds are not stepped: how often each candidate was explored follows from `position` by division. Only the sweep
     # or candidate at which exploration stops depends on the drawn order.
     if order == ROUND_ROBIN:
-        each, extra = position // count, position % count
+        sweeps, extra = position // count, position % count
         if extra:
-            _rank(level, each, rows)
+            _rank(level, sweeps, rows)
         for k in range(begin, end):
-            rows[k].pulls = each
+            rows[k].explored = sweeps
         for k in range(extra):
-            rows[begin + rows[begin + k].rank].pulls += 1
+            rows[begin + rows[begin + k].rank].explored += 1
         return
     full, part = position // explore, position % explore
     sorted_order = order != INDEX and position < count * explore
@@ -191,7 +200,7 @@ def set_pulls(level, position, rows):
         _rank(level, ZERO, rows)
     for k in range(count):
         at = begin + (rows[begin + k].rank if sorted_order else k)
-        rows[at].pulls = explore if k < full else part if k == full else 0
+        rows[at].explored = explore if k < full else part if k == full else 0
 
 
 @compiled
@@ -229,43 +238,43 @@ class BlockRounds(NamedTuple):
 
 
 @compiled
-def _uniform(plan, rows, trace, levels):
+def _uniform(plan, rows, accounts, levels):
     """Choose agents at random: how many rounds each gets is multinomial, whatever its arms are."""
-    stream = word(level_stream(levels, plan.first_version, ZERO), TIE_STREAM)
+    stream = word(level_stream(levels, plan.version, ZERO), TIE_STREAM)
     left = plan.horizon
     for i in range(plan.agents):
         rounds = binomial(left, 1.0 / (plan.agents - i), block_stream(stream, i))
         left -= rounds
-        level = _arms_of(plan, rows, levels, plan.first_version, i)
+        level = _arms_of(plan, rows, levels, plan.version, i)
         _clear(rows, level)
-        _play(plan, rows, trace, level, BlockRounds(plan.first_version, ZERO, rounds), NONE, NONE)
+        _play(plan, rows, accounts, level, BlockRounds(plan.version, ZERO, rounds), NONE, NONE)
 
 
 @compiled
-def _trial_and_award(plan, rows, trace, levels):
+def _trial_and_award(plan, rows, accounts, levels):
     """Play a trial of every agent, or what the horizon leaves of it; then award the best of them."""
-    stream = level_stream(levels, plan.first_version, ZERO)
+    stream = level_stream(levels, plan.version, ZERO)
     agents = CommittingLevel(plan.arms, plan.arms + plan.agents, stream, plan.trial, plan.agent_order)
     trials = min(all_explored(plan.agents, plan.trial), plan.horizon)
-    set_pulls(agents, trials, rows)
+    explore_for(agents, trials, rows)
     _clear(rows, agents)
     for i in range(plan.agents):
         row = plan.arms + i
-        level = _arms_of(plan, rows, levels, plan.first_version, i)
+        level = _arms_of(plan, rows, levels, plan.version, i)
         _clear(rows, level)
         judged = row if level.end - level.begin <= plan.most_arms else NONE
-        trial = BlockRounds(plan.first_version, ZERO, rows[row].pulls)
-        rows[row].choice = _play(plan, rows, trace, level, trial, judged, NONE)
+        trial = BlockRounds(plan.version, ZERO, rows[row].explored)
+        rows[row].choice = _play(plan, rows, accounts, level, trial, judged, NONE)
     if plan.horizon == trials:
         return
     row = choose(agents, trials, rows)
-    version, before, choice = plan.first_version, plan.trial, rows[row].choice
+    version, before, choice = plan.version, plan.trial, rows[row].choice
     if plan.award:
-        version, before, choice = plan.first_version + ONE, ZERO, NONE
+        version, before, choice = plan.version + ONE, ZERO, NONE
     level = _arms_of(plan, rows, levels, version, row - plan.arms)
     if plan.award:
         _clear(rows, level)
-    _play(plan, rows, trace, level, BlockRounds(version, before, plan.horizon - trials), NONE, choice)
+    _play(plan, rows, accounts, level, BlockRounds(version, before, plan.horizon - trials), NONE, choice)
 
 
 @compiled
@@ -282,7 +291,7 @@ def _clear(rows, level):
 
 
 @compiled
-def _play(plan, rows, trace, level, rounds, agent, choice):
+def _play(plan, rows, accounts, level, rounds, agent, choice):
     """Play rounds of a level of arms.
 
     Its rewards count towards the score of the row `agent` (-1: of none). `choice` is the arm of an earlier commitment,
@@ -296,14 +305,14 @@ def _play(plan, rows, trace, level, rounds, agent, choice):
     base, later = rounds.version * PIECES, before > 0
     if before < needed:
         if later:
-            set_pulls(level, before, rows)
+            explore_for(level, before, rows)
         for a in range(begin, end):
-            rows[a].before = rows[a].pulls if later else 0
-        set_pulls(level, min(after, needed), rows)
+            rows[a].before = rows[a].explored if later else 0
+        explore_for(level, min(after, needed), rows)
         for a in range(begin, end):
-            pulls = rows[a].pulls - rows[a].before
+            pulls = rows[a].explored - rows[a].before
             if pulls > 0:
-                high, low = _pull(plan, rows, trace, a, pulls, base + (EXPLORED_LATER if later else EXPLORED))
+                high, low = _pull(plan, rows, accounts, a, pulls, base + (EXPLORED_LATER if later else EXPLORED))
                 _judge(rows, a, pulls, high, low)
                 if plan.held_out == 0:
                     _judge(rows, agent, pulls, high, low)
@@ -314,28 +323,24 @@ def _play(plan, rows, trace, level, rounds, agent, choice):
     left = after - max(before, needed)
     if plan.held_out > 0 and agent >= 0:
         fresh = min(left, plan.held_out)
-        high, low = _pull(plan, rows, trace, choice, fresh, base + SCORED)
+        high, low = _pull(plan, rows, accounts, choice, fresh, base + SCORED)
         _judge(rows, agent, fresh, high, low)
         left, agent = left - fresh, NONE
     if left > 0:
-        high, low = _pull(plan, rows, trace, choice, left, base + (COMMITTED_LATER if later else COMMITTED))
+        high, low = _pull(plan, rows, accounts, choice, left, base + (COMMITTED_LATER if later else COMMITTED))
         _judge(rows, agent, left, high, low)
     return choice
 
 
 @compiled
-def _pull(plan, rows, trace, arm, pulls, number):
-    """Draw a block, pay its agent and count the regret."""
+def _pull(plan, rows, accounts, arm, pulls, number):
+    """Draw a block and pay its agent."""
     # The stream is named by the arm's tape and the number of the block, so a strategy that pulls the same arm in the
-    # same block gets the same sum. Sums are exact (high, low), so they do not depend on the order of blocks. Loss and
-    # worth are computed from the means, not the rewards, so they carry less noise.
-    row = rows[arm]
+    # same block gets the same sum. Sums are exact (high, low), so they do not depend on the order of blocks.
+    row, trace = rows[arm], accounts.trace
     high, low = block_sum(plan.family, row.mean, plan.sd, pulls, block_stream(row.tape, number))
-    owner = rows[plan.arms + row.agent]
-    owner.paid_high, owner.paid_low = plus(owner.paid_high, owner.paid_low, high, low)
-    owner.lost += pulls * row.loss
-    owner.served += pulls * row.mean
-    owner.played += pulls
+    row.pulls += pulls
+    pay(accounts.paid, row.agent, high, low)
     if len(trace):
         trace[0, 0] += 1
         at = trace[0, 0]
@@ -353,37 +358,24 @@ def _judge(rows, k, pulls, high, low):
 
 def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
-    def run_blocks(plan, epochs, rows, means, run_streams, results, trace):
-        """Play all runs of a chunk; `rows` is a table of `candidates_of`, overwritten by every run.
+    def run_blocks(plan, rows, paid, trace, means, run_streams, results):
+        """Play an epoch of all runs of a chunk; `rows` is a table of `candidates_of`, overwritten by every run.
 
-        `trace`, where it has rows, receives (arm, pulls, high, low) of each block from its second row on, and their
-        number in its first.
+        `paid` has what agents were paid in earlier epochs of each run.
         """
         for r in range(len(run_streams) if sources else 0):
-            streams = streams_of(run_streams[r])
+            streams, accounts = streams_of(run_streams[r]), Accounts(paid[r], trace)
             begin_run(rows, plan.arms, streams.tapes, means[r])
-            for i in range(plan.arms, plan.arms + plan.agents):
-                rows[i].paid_high, rows[i].paid_low, rows[i].played = 0, 0, 0
-                rows[i].lost, rows[i].served = 0.0, 0.0
             if plan.flat:
-                for e in range(len(epochs)):
-                    version = plan.first_version + e
-                    stream = level_stream(streams.levels, version, ZERO)
-                    level = CommittingLevel(ZERO, plan.arms, stream, epochs[e, 1], plan.arm_order)
-                    _clear(rows, level)
-                    _play(plan, rows, trace, level, BlockRounds(version, ZERO, epochs[e, 0]), NONE, NONE)
+                stream = level_stream(streams.levels, plan.version, ZERO)
+                level = CommittingLevel(ZERO, plan.arms, stream, plan.explore, plan.arm_order)
+                _clear(rows, level)
+                _play(plan, rows, accounts, level, BlockRounds(plan.version, ZERO, plan.horizon), NONE, NONE)
             elif plan.uniform:
-                _uniform(plan, rows, trace, streams.levels)
+                _uniform(plan, rows, accounts, streams.levels)
             else:
-                _trial_and_award(plan, rows, trace, streams.levels)
-            regret = 0.0
-            for i in range(plan.agents):
-                row = rows[plan.arms + i]
-                results.payoff[r, i] = average(row.paid_high, row.paid_low, ONE)
-                results.served[r, i] = row.served
-                results.rounds[r, i] = row.played
-                regret += row.lost
-            results.regret[r] = regret
+                _trial_and_award(plan, rows, accounts, streams.levels)
+            close_run(rows[: plan.arms], accounts.paid, results, r)
 
     return run_blocks
 
@@ -392,27 +384,23 @@ run_blocks = _cached(source_stamp())
 """Compiled once for these sources."""
 
 
-def block_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Play runs first, .., first + count - 1 of a job to which blocks apply."""
-    return _outcomes(job, first, count, np.zeros((0, 4), np.int64))
+def play_blocks(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
+    """Play runs of a job to which blocks apply."""
+    _play_epochs(job, means, streams, results, np.zeros((0, 4), np.int64))
 
 
 def blocks_of_run(job: Job, run: int) -> tuple[Outcomes, IntArray]:
     """Play one run; return it and its blocks as rows (arm, pulls, high, low), by arm: sums are high + low / 2**60."""
-    most = sum((sum(map(sum, job.copies.values())) + 2) * (len(flat_epochs(epoch)) + 2) for epoch in _epochs(job))
-    trace = np.zeros((1 + most, 4), np.int64)
-    outcomes = _outcomes(job, run, 1, trace)
+    plans = list(plans_of(job))
+    trace = np.zeros((1 + len(plans) * (3 * plans[0].arms + 3), 4), np.int64)
+    outcomes = played(partial(_play_epochs, trace=trace), job, run, 1)
     return outcomes, trace[1 : 1 + trace[0, 0]]
 
 
-def _outcomes(job: Job, first: int, count: int, trace: IntArray) -> Outcomes:
-    means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    total = RunResults.empty(count, len(job.market.agents))
-    for epoch in _epochs(job):
-        plan, results = plan_of(job, epoch), RunResults.empty(count, len(job.market.agents))
-        run_blocks(plan, flat_epochs(epoch), candidates_of(job, plan.flat), means, streams, results, trace)
-        total = RunResults(*map(np.add, total, results))
-    return total.outcomes(job.market.share)
+def _play_epochs(job: Job, means: FloatArray, streams: WordArray, results: RunResults, trace: IntArray) -> None:
+    paid = np.zeros((len(means), len(job.market.agents), 2), np.int64)
+    for plan in plans_of(job):
+        run_blocks(plan, candidates_of(job, plan.flat), paid, trace, means, streams, results)
 
 
 def _epochs(job: Job) -> list[Epoch]:

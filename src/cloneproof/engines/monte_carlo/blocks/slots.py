@@ -11,17 +11,16 @@ their rewards and their count are one draw, a block. In a market that ends at ra
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from cloneproof._arrays import IntArray
+from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.contest import (
     BERNOULLI,
     CONTENDER,
-    CONTESTS,
-    FLAT,
     coins_at,
     contest_rounds,
     holds_contest,
@@ -41,7 +40,7 @@ from cloneproof.engines.monte_carlo.compiling import (
     uniform,
     word,
 )
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.runs import (
     NONE,
     ONE,
@@ -61,7 +60,7 @@ from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, Function
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import TICK_BITS
-from cloneproof.mechanisms.online.slots import FRESH, Rank, rank_of
+from cloneproof.mechanisms.online.slots import FRESH, rank_of
 from cloneproof.mechanisms.online.streams import (
     COIN_STREAM,
     END_STREAM,
@@ -110,7 +109,8 @@ class SlotPlan(NamedTuple):
     origin_low: int
     steps: int  # that a slot has at most
     raw: bool  # whether rewards are judged as they are
-    contest: int  # FLAT, KL or UCB
+    flat: bool
+    by_kl: bool  # whether a contest is by KL-UCB
     contest_raw: bool
     after: int  # rounds of each agent before its champion's rewards count
     turns: int  # rounds of each agent before indices decide
@@ -153,7 +153,8 @@ def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
         origin_low=origin[1],
         steps=1 if rule.commits else MOST_ATTEMPTS if rule.slots.bars else MOST_STEPS,
         raw=not rule.binarise,
-        contest=FLAT if mechanism.flat else CONTESTS[agent.index],
+        flat=mechanism.flat,
+        by_kl=agent.index == "steady-kl-ucb",
         contest_raw=not agent.binarise,
         after=min(mechanism.scoring.skipped_rounds(0, rule.explore, False), most),
         turns=min(mechanism.agent_rounds, most),
@@ -314,7 +315,7 @@ def _open_run(plan, tables, streams, run_stream, means):
     tables.paid[:] = 0
     if not plan.timetable:
         _order_slots(plan, tables.seats, streams.levels)
-    elif plan.contest == FLAT:
+    elif plan.flat:
         order_agents(plan, tables.order, streams.levels)
     if not plan.at_random:
         return plan.horizon
@@ -343,7 +344,7 @@ def _before_contest(sources):
                 rounds = min(rounds_in_turn(plan, level, i, horizon), plan.after)
                 arm = show_slots(plan, tables, streams, np.int64(i), rounds, parameters, after, points)
                 tables.contenders[i].arm = arm
-            contest_rounds(plan, tables, streams, horizon)
+            contest_rounds(plan, tables, streams, horizon, index, exceeds)
             close_run(tables.arms, tables.paid, results, r)
 
     return run_contest
@@ -354,23 +355,30 @@ def _no_points(rank, *parameters):
 
 
 @once
-def _kernel(template: Callable[[int], Any], functions: tuple[Any, ...], index: Any) -> Any:  # noqa: ANN401
-    """Compile the loop with the functions of a rank, and with that of an index, once for all their parameters."""
-    judge, points, priority = map(with_callees, (*functions, index))
+def _kernel(template: Callable[[int], Any], *functions: Any) -> Any:  # noqa: ANN401
+    """Compile the loop with the functions of a rank, its index and the agents' rule, once for all their parameters."""
+    judge, points, priority, index, exceeds = map(with_callees, functions)
 
     def by_index(pulls, total, rank, *parameters):
         return judge(pulls, total, rank, priority, *parameters)
 
-    after = judge if index is None else inlined(by_index)
-    return specialised(template, functions[0].__name__, True, after=after, points=points)
+    after, name = judge if priority is None else inlined(by_index), functions[0].__name__
+    if index is None:
+        return specialised(template, name, True, after=after, points=points)
+    name += "_" + functions[3].__module__.rpartition(".")[2]
+    return specialised(template, name, True, after=after, points=points, index=index, exceeds=exceeds)
 
 
-def _with_numbers(judge: Rank, contest: int) -> tuple[Any, tuple[Any, ...]]:
-    """Return the kernel of a rank, and the parameters that it reads."""
+def _with_numbers(mechanism: Mechanism) -> tuple[Any, tuple[Any, ...]]:
+    """Return the kernel of a mechanism, and the parameters that the functions of its rank read."""
+    judge, agent = rank_of(mechanism.arm), mechanism.agent
     index = next(filter(callable, judge.parameters), None)
     numbers = [np.array(list(each), BAR) if isinstance(each, tuple) else each for each in judge.parameters]
-    template = _before_contest if contest else _flat
-    kernel = _kernel(template, (judge.after, judge.points or _no_points), index)
+    functions = judge.after, judge.points or _no_points, index
+    if agent is None:
+        kernel = _kernel(_flat, *functions, None, None)
+    else:
+        kernel = _kernel(_before_contest, *functions, agent.priority, agent.exceeds)
     return kernel, tuple(each for each in numbers if each is not index)
 
 
@@ -402,14 +410,14 @@ def falling_applies(job: Job) -> bool:
     return alone and ranked and job.market.family.law == "coin"
 
 
-def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -> Outcomes:
-    """Play runs first, .., first + count - 1 round by round: payoffs bit for bit those of `simulate_run`."""
+def play_slots(job: Job, means: FloatArray, streams: WordArray, results: RunResults, blocks: bool = False) -> None:
+    """Play runs round by round: payoffs are bit for bit those of `simulate_run`. Or in blocks, with the same law."""
     plan = slot_plan(job, job.mechanism, blocks)
-    kernel, parameters = _with_numbers(rank_of(job.mechanism.arm), plan.contest)
-    slots = plan.draws * (plan.agents if plan.contest == FLAT else 1) + plan.fresh
+    kernel, parameters = _with_numbers(job.mechanism)
+    slots = plan.draws * (plan.agents if plan.flat else 1) + plan.fresh
     shown = min(slots, _most_rounds(job) // plan.purse + 2) if plan.timetable else slots
     tables = SlotTables(
-        arm_table(job, plan.contest == FLAT),
+        arm_table(job, plan.flat),
         first_arms(job),
         np.zeros((plan.agents, 2), np.int64),
         np.zeros(plan.agents, np.int64),
@@ -417,12 +425,7 @@ def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -
         np.zeros(shown, SLOT),
         np.zeros(plan.agents, CONTENDER),
     )
-    results = RunResults.empty(count, plan.agents)
-    means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
     kernel(plan, tables, parameters, means, streams, results)
-    return results.outcomes(job.market.share)
 
 
-def slot_block_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Play the same runs with steps from block draws: the same law, other rewards."""
-    return slot_step_outcomes(job, first, count, blocks=True)
+play_slot_blocks: Final = partial(play_slots, blocks=True)

@@ -14,22 +14,19 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.gpu.records import (
-    ANY_UCB,
     FLAT_UCB,
     THOMPSON,
     TREE_UCB,
     KernelChoice,
-    MeansTable,
     PlanRecords,
     RunRange,
     choice_of,
-    means_table,
     record_of,
     refusal,
 )
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs
 from cloneproof.engines.monte_carlo.outcomes import outcomes
-from cloneproof.engines.monte_carlo.stepping.rounds import exact_regrets
+from cloneproof.engines.monte_carlo.runs import RunResults, owners_of
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.online.levels import ONE, ticks
@@ -233,56 +230,35 @@ def _launch(host: KernelHost, choice: KernelChoice, ranges: Sequence[RunRange]) 
 
     records, filled, runs = [], [], 0
     for each in ranges:
-        table = means_table(each.job, each.first, each.number)
-        record = record_of(each, runs, upload, table)
+        means = means_of_runs(*each)
+        record = record_of(each, runs, upload, means)
         originals, agents = int(record["originals"][0]), int(record["agents"][0])
-        results = {
-            "pulls": host.empty((each.number, originals), "i4"), "wins": host.empty((each.number, agents), "i4"),
-            "regret": host.empty((each.number,), "f8"), "served": host.empty((each.number, agents), "f8"),
-        }  # fmt: skip
-        for field, array in results.items():
-            record[field] = host.address(array)
+        pulls, wins = host.empty((each.number, originals), "i4"), host.empty((each.number, agents), "i4")
+        record["pulls"], record["wins"] = host.address(pulls), host.address(wins)
         records.append(record)
-        filled.append((each, table, results))
+        filled.append((each.job, means, pulls, wins))
         runs += each.number
     host.play(choice, np.concatenate(records), runs)
-    return [_outcomes(host, choice, *each) for each in filled]
+    return [_outcomes(host, *each) for each in filled]
 
 
-def _outcomes(
-    host: KernelHost, choice: KernelChoice, runs: RunRange, table: MeansTable, results: dict[str, Any]
-) -> Outcomes:
-    """Compute payoffs and regrets as the CPU's engines do, from pulls (by original), wins and means (by agent)."""
-    job = runs.job
-    wins, regret = host.download(results["wins"]), np.array(host.download(results["regret"]))
-    served = host.download(results["served"]) * job.market.share
-    if choice.kernel not in (FLAT_UCB, TREE_UCB, ANY_UCB):
-        return Outcomes(wins.astype(np.float64) * job.market.share, regret, served)
-    constant = job.market.family.law == "point"
-    unsure = np.flatnonzero(np.isnan(regret))
-    if constant or len(unsure):
-        pulls = host.download(results["pulls"]).astype(np.int64)
-        regret[unsure] = exact_regrets(pulls[unsure], _means(table, runs.first, unsure))
-        if constant:
-            means = _means(table, runs.first, np.arange(runs.number))
-            return Outcomes(_sure_payoffs(job, pulls, means), regret, served)
-    return Outcomes(np.asarray(job.market.share * wins.astype(np.float64)), regret, served)
+def _outcomes(host: KernelHost, job: Job, means: FloatArray, pulls: Any, wins: Any) -> Outcomes:  # noqa: ANN401
+    """Return the outcomes of runs from the pulls of each original and what each agent won."""
+    pulls, payoff = host.download(pulls).astype(np.int64), host.download(wins).astype(np.float64)
+    if job.market.family.law == "point":
+        payoff = _sure_payoffs(job, pulls, means)
+    return RunResults(payoff, pulls[..., None]).outcomes(job, means)
 
 
 def _sure_payoffs(job: Job, pulls: IntArray, means: FloatArray) -> FloatArray:
-    """Share times the exact sum of pulls times means, where every reward is the mean of its arm."""
-    owners = [i for i, agent in enumerate(job.market.agents) for _ in range(agent.count)]
-    payoff = np.empty((len(pulls), len(job.market.agents)))
+    """Return the exact sum of pulls times means, where every reward is the mean of its arm."""
+    owners, payoff = owners_of(job), np.empty((len(pulls), len(job.market.agents)))
     for row, numbers, values in zip(payoff, pulls.tolist(), means.tolist(), strict=True):
         sums = [0] * len(row)
         for owner, number, mean in zip(owners, numbers, values, strict=True):
             sums[owner] += number * ticks(mean)
-        row[:] = [job.market.share * (total / ONE) for total in sums]
+        row[:] = [total / ONE for total in sums]
     return payoff
-
-
-def _means(table: MeansTable, first: int, numbers: IntArray) -> FloatArray:
-    return np.asarray(table.rows[(first + numbers - table.first) % len(table.rows)])
 
 
 def gpu_outcomes(job: Job, first: int, count: int) -> Outcomes:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._randomness import substream
-from cloneproof.engines.monte_carlo.blocks.contest import CONTESTS, KL, holds_contest
-from cloneproof.engines.monte_carlo.job import Job, means_of_runs
+from cloneproof.engines.monte_carlo.blocks.contest import holds_contest
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.monte_carlo.runs import ORDERS, arm_table, first_arms
-from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table, usual_bandit
+from cloneproof.engines.monte_carlo.stepping.plan import LONGEST, MOST_LEADING, logarithm_table, usual_bandit
 from cloneproof.mechanisms import arithmetic
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.sample import Sample
@@ -26,15 +26,13 @@ FLAT_UCB, ANY_UCB, THOMPSON, GREEDY, TREE_UCB, KL_UCB, CONTEST = range(7)
 
 MOST_FLAT_ARMS: Final = 32
 MOST_TREE_SLOTS: Final = 224  # four blocks of 32 runs on a processor of 227 KB
-LONGEST: Final = 2_000_000
-MOST_ARMS: Final = 100_000
 LARGEST_INDEX: Final = 2.0**31 - 64.0  # of an index in units; see source/index.h
 PLAN: Final = np.dtype(
     [
         ("begin", "i8"), ("count", "i8"), ("first", "i8"), ("seed", "u8"),
         ("horizon", "i8"), ("agents", "i8"), ("originals", "i8"), ("arms", "i8"), ("levels", "i8"), ("flat", "i8"),
         ("constant", "i8"), ("sample", "i8"), ("positions", "i8"),
-        ("means", "u8"), ("means_first", "i8"), ("means_rows", "i8"),
+        ("means", "u8"),
         ("original", "u8"), ("copy", "u8"), ("key", "u8"), ("agent_of", "u8"), ("place_of", "u8"),
         ("first_arm", "u8"), ("first_position", "u8"),
         ("arm_exact", "u8"), ("arm_roots", "u8"), ("arm_shift", "i8"), ("arm_scale", "f8"),
@@ -42,7 +40,7 @@ PLAN: Final = np.dtype(
         ("thompson", "i8"), ("c", "f8"), ("logarithms", "u8"), ("ziggurat", "u8"),
         ("contest_kl", "i8"), ("arm_explore", "i8"), ("arm_order", "i8"), ("agent_explore", "i8"), ("fresh", "i8"),
         ("scored", "i8"), ("most_arms", "i8"), ("skipped", "u8"),
-        ("pulls", "u8"), ("wins", "u8"), ("regret", "u8"), ("served", "u8"),
+        ("pulls", "u8"), ("wins", "u8"),
     ]
 )  # fmt: skip
 
@@ -71,8 +69,8 @@ def refusal(job: Job) -> str | None:
         return f"no kernel on the GPU plays {job.mechanism.name!r} with these rewards"
     if type(job.mechanism.sample) not in (Sample, type(None)):
         return "its arms are not a sample that is drawn at the start"
-    if job.market.horizon > LONGEST or sum(map(sum, job.copies.values())) > MOST_ARMS:
-        return f"the GPU takes at most {LONGEST:,} rounds and {MOST_ARMS:,} arms"
+    if job.market.horizon > LONGEST or sum(map(sum, job.copies.values())) > MOST_LEADING:
+        return f"the GPU takes at most {LONGEST:,} rounds and {MOST_LEADING:,} arms"
     return None
 
 
@@ -93,7 +91,7 @@ def _level_ends(job: Job) -> tuple[IntArray, IntArray, int]:
     first, sample = first_arms(job), job.mechanism.sample
     size = sample.size(job.market.horizon) if isinstance(sample, Sample) else 0
     first = first[[0, -1]] if job.mechanism.flat else first
-    return first, np.minimum(np.diff(first), size or MOST_ARMS), size
+    return first, np.minimum(np.diff(first), size or MOST_LEADING), size
 
 
 def choice_of(job: Job) -> KernelChoice:
@@ -139,14 +137,7 @@ class WholeBonus(NamedTuple):
     scale: float
 
 
-class MeansTable(NamedTuple):
-    """Means of runs: run r has row (r - first) modulo the number of rows."""
-
-    rows: FloatArray
-    first: int
-
-
-def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> PlanRecords:
+def record_of(runs: RunRange, begin: int, upload: Upload, means: FloatArray) -> PlanRecords:
     """Record of a range of runs of a job, without the places of its results; `begin` counts the runs before it."""
     job, mechanism = runs.job, runs.job.mechanism
     first, kept, sample = _level_ends(job)
@@ -158,8 +149,7 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
         "horizon": job.market.horizon, "agents": len(job.market.agents), "originals": len(owners),
         "arms": len(arms), "levels": len(kept), "flat": mechanism.flat,
         "constant": job.market.family.law == "point", "sample": sample,
-        "positions": int(kept.sum()), "means": upload(means.rows), "means_first": means.first,
-        "means_rows": len(means.rows), "original": upload(arms["column"].astype(np.int32)),
+        "positions": int(kept.sum()), "means": upload(means), "original": upload(arms["column"].astype(np.int32)),
         "copy": upload(arms["copy"].astype(np.int32)), "key": upload(arms["key"].copy()),
         "agent_of": upload(owners[:, 0].copy()), "place_of": upload(owners[:, 1].copy()),
         "first_arm": upload(first.astype(np.int32)),
@@ -192,11 +182,11 @@ def _contest_numbers(job: Job, registered: IntArray, upload: Upload) -> dict[str
     most = job.market.horizon + 1
     skipped = [min(score.skipped_rounds(int(size), arm.explore, agent.commits), most) for size in registered]
     return {
-        "contest_kl": CONTESTS[agent.index] == KL, "c": float(agent.parameters[0]),
+        "contest_kl": agent.index == "steady-kl-ucb", "c": float(agent.parameters[0]),
         "arm_explore": min(arm.explore, most), "agent_explore": min(agent.explore, most),
         "arm_order": ORDERS[arm.order],
         "fresh": score.fresh, "scored": most if score.rounds is None else min(score.rounds, most),
-        "most_arms": MOST_ARMS if score.max_arms is None else min(score.max_arms, MOST_ARMS),
+        "most_arms": MOST_LEADING if score.max_arms is None else min(score.max_arms, MOST_LEADING),
         "skipped": upload(np.array(skipped, np.int32)),
     }  # fmt: skip
 
@@ -226,15 +216,6 @@ def ziggurat() -> FloatArray:
     """Return ends and inner parts of the layers in turn, then their heights."""
     layers = np.stack([arithmetic.ENDS, arithmetic.WITHIN], axis=1).ravel()
     return np.concatenate([layers, arithmetic.HEIGHTS])
-
-
-def means_table(job: Job, first: int, count: int) -> MeansTable:
-    """Return the means of a range of runs; one row for each stratum, or a single row if that suffices."""
-    if job.strata:
-        return MeansTable(means_of_runs(job, 0, len(job.strata)), 0)
-    if all(prior.atoms is not None and len(prior.atoms) == 1 for agent in job.market.agents for prior in agent.priors):
-        return MeansTable(means_of_runs(job, 0, 1), 0)
-    return MeansTable(means_of_runs(job, first, count), first)
 
 
 def card_pays(jobs: Sequence[Job], runs: int | None, cores: int) -> bool:

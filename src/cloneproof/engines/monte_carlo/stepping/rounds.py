@@ -8,16 +8,15 @@ plays any of them and calls the picks of its rules, which are compiled for each 
 # ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
-import math
-from typing import Final, NamedTuple
+from typing import Final
 
 import numba as nb
 import numpy as np
 from numba.core.errors import NumbaError
 
-from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._arrays import FloatArray, WordArray
 from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, ticks, uncounted, uniform, word
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, reference_run, run_streams
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.runs import (
     ONE,
     ZERO,
@@ -45,13 +44,13 @@ from cloneproof.engines.monte_carlo.stepping.levels import (
     show_siblings,
     specialised_pick,
 )
-from cloneproof.engines.monte_carlo.stepping.plan import plan_of, tables_of, usual_bandit
+from cloneproof.engines.monte_carlo.stepping.plan import plan_of, tables_of
 
 
 @compiled
-def play_rounds(plan, tables, streams, decisions):
+def play_rounds(plan, tables, streams):
     """Play all rounds of a run; False if it cannot continue. With two levels, row i is agent i."""
-    plan, decisions = uncounted(plan), uncounted(decisions)
+    plan = uncounted(plan)
     arms, rows, levels, paid = uncounted(tables)
     agent_rule, arm_rule, agents, level = plan.agent_rule, plan.arm_rule, levels[0], levels[0]
     version, epoch_end, i = ZERO, ZERO, ZERO
@@ -80,8 +79,6 @@ def play_rounds(plan, tables, streams, decisions):
         if k < 0:
             return False
         level.rounds += 1
-        if len(decisions):
-            decisions[t - 1] = rows[k].arm
         # A tape is read by position, so pull number p of an arm has the same reward in every world that has the arm.
         arm = arms[rows[k].arm]
         u = uniform(arm.tape, arm.pulls)
@@ -158,13 +155,6 @@ def _reward(plan, mean, u):
     return reward
 
 
-class SteppingTrace(NamedTuple):
-    """Pulls of each original in each run of a chunk, and the arms of the last run; empty if not requested."""
-
-    pulls: IntArray
-    decisions: IntArray
-
-
 @compiled
 def _open_run(plan, tables, run_stream, means):
     """Prepare the tables of a run for its first round; return its streams."""
@@ -174,21 +164,6 @@ def _open_run(plan, tables, run_stream, means):
     if plan.sample > 0:
         _sample_arms(plan, streams.sample, tables)
     return streams
-
-
-@compiled
-def _close_run(tables, results, trace, r, done):
-    """Store the outcome of run r.
-
-    A NaN reward leaves the run to the reference simulator: a priority was NaN, or a reward is outside its family's
-    support or too large for exact sums.
-    """
-    arms = tables.arms
-    close_run(arms, tables.paid, results, r)
-    for a in range(len(arms)):
-        trace.pulls[r, arms[a].column] += arms[a].pulls
-    if not done:
-        results.payoff[r] = np.nan
 
 
 @compiled
@@ -218,10 +193,14 @@ def _sample_arms(plan, sample_stream, tables):
 
 def _any(sources):
     @nb.njit(cache=True, nogil=True)
-    def run_any(plan, tables, means, run_streams, results, trace):
+    def run_any(plan, tables, means, run_streams, results):
         for r in range(len(run_streams) if sources else 0):
             streams = _open_run(plan, tables, run_streams[r], means[r])
-            _close_run(tables, results, trace, r, play_rounds(plan, tables, streams, trace.decisions))
+            done = play_rounds(plan, tables, streams)
+            close_run(tables.arms, tables.paid, results, r)
+            # A priority was NaN, or a reward is outside its family's support or too large for exact sums.
+            if not done:
+                results.payoff[r] = np.nan
 
     return run_any
 
@@ -239,57 +218,16 @@ def stepping_applies(job: Job) -> bool:
     return compiled_family(job.market.family) is not None and None not in picks
 
 
-def step_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Play runs first, .., first + count - 1 of a job that compiles: payoffs are bits of `simulate_run`."""
-    return _outcomes(job, first, count, np.zeros(0, np.int64))
-
-
-def decisions_of_run(job: Job, run: int) -> IntArray:
-    """Return the arm of every round of a run, numbered through all agents in the order of registration."""
-    decisions = np.zeros(job.market.horizon, np.int64)
-    _outcomes(job, run, 1, decisions)
-    return decisions
-
-
-def _outcomes(job: Job, first: int, count: int, decisions: IntArray) -> Outcomes:
-    running, share = job.mechanism.at_horizon(len(job.market.agents), job.market.horizon), job.market.share
+def play_stepping(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
+    """Play runs of a job that compiles: payoffs are bits of `simulate_run`."""
+    running = job.mechanism.at_horizon(len(job.market.agents), job.market.horizon)
     family = compiled_family(job.market.family)
     assert family is not None
     picks = list(map(native_pick, running.rules))
     plan = plan_of(job, running, picks, family[0])
-    means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    results = RunResults.empty(count, plan.agents)
-    trace = SteppingTrace(np.zeros(means.shape, np.int64), decisions)
     try:
-        run_any(plan, tables_of(job, running, plan), means, streams, results, trace)
+        run_any(plan, tables_of(job, running, plan), means, streams, results)
     except NumbaError:
         raise
     except Exception:  # a user's priority raised: the reference says in which round
         results.payoff[:] = np.nan
-    payoff, served, regret = results.payoff * share, results.served * share, results.regret
-    if usual_bandit(job) == "ucb":
-        return Outcomes(payoff, exact_regrets(trace.pulls, means), served_by_original(job, trace.pulls, means))
-    for r in np.flatnonzero(np.isnan(payoff[:, 0])):
-        run = reference_run(job, first + int(r))  # says what is wrong, or does what compiled code cannot
-        payoff[r], served[r], regret[r] = list(run.payoff.values()), list(run.served.values()), run.regret
-    return Outcomes(payoff, regret, served)
-
-
-def served_by_original(job: Job, pulls: IntArray, means: FloatArray) -> FloatArray:
-    """Share times the means of the pulls of each agent, added up in the order of its originals."""
-    served, column = np.zeros((len(means), len(job.market.agents))), 0
-    for i, agent in enumerate(job.market.agents):
-        for _ in range(agent.count):
-            served[:, i] += pulls[:, column] * means[:, column]
-            column += 1
-    return served * job.market.share
-
-
-def exact_regrets(pulls: IntArray, means: FloatArray) -> FloatArray:
-    """Sum all rounds' losses, rounded once as by `math.fsum`: each product is split into two doubles."""
-    losses = means.max(axis=1, keepdims=True) - means
-    numbers = pulls.astype(np.float64)
-    high = losses * (2.0**27 + 1)
-    high = high - (high - losses)  # Veltkamp: the upper 26 bits; times a whole number below 2^27 that is exact
-    parts = np.concatenate([numbers * high, numbers * (losses - high)], axis=1)
-    return np.array([math.fsum(row) for row in parts.tolist()])

@@ -104,6 +104,4 @@ template <int COUNT> DEVICE void play_flat_ucb(const Run& run, FlatMemory m, con
         pulls[original] += (i32)low_half(m.stats[k * THREADS]);
         wins[plan.agent_of[original]] += (i32)high_half(m.stats[k * THREADS]);
     }
-    serve(run, pulls);
-    plan.regret[run.number] = exact_regret(run, pulls);
 }

@@ -29,21 +29,13 @@ DEVICE void click_results(const Run& run, Slots all) {
     const Plan& plan = *run.plan;
     i32 *pulls = plan.pulls + run.number * plan.originals, *wins = plan.wins + run.number * plan.agents;
     for (i64 o = 0; o < plan.originals; ++o) pulls[o] = 0;
-    double* served = plan.served + run.number * plan.agents;
-    for (i64 i = 0; i < plan.agents; ++i) {
-        wins[i] = 0;
-        served[i] = 0.0;
-    }
-    double best = best_mean(run), regret = 0.0;
+    for (i64 i = 0; i < plan.agents; ++i) wins[i] = 0;
     for (i64 a = 0; a < plan.arms; ++a) {
         i32 original = plan.original[a];
         u64 stats = all(a);
         pulls[original] += (i32)low_half(stats);
         wins[plan.agent_of[original]] += (i32)high_half(stats);
-        served[plan.agent_of[original]] = served[plan.agent_of[original]] + (double)low_half(stats) * run.means[original];
-        regret = regret + (double)low_half(stats) * (best - run.means[original]);
     }
-    plan.regret[run.number] = regret;
 }
 
 DEVICE void play_greedy(const Run& run, Slots all) {

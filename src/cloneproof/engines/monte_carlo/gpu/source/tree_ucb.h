@@ -136,8 +136,6 @@ OUTLINED void tree_results(const Run& run, const TreeMemory& m) {
             wins[plan.agent_of[original]] += (i32)wins_of(stats);
         }
     }
-    serve(run, pulls);
-    plan.regret[run.number] = exact_regret(run, pulls);
 }
 
 template <int AGENTS, int WIDTH> DEVICE void play_tree_ucb(const Run& run, u64* own) {

@@ -115,8 +115,6 @@ OUTLINED void add_up(const Run& run, const UcbMemory& m) {
             wins[plan.agent_of[original]] += (i32)high_half(stats);
         }
     }
-    serve(run, pulls);
-    plan.regret[run.number] = exact_regret(run, pulls);
 }
 
 DEVICE void play_ucb(const Run& run, Slots all) {
