@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -508,3 +508,19 @@ def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoc
         return [Epoch(0, horizon, mechanism.at_horizon(agents, horizon))]
     lengths = mechanism.clearing.lengths(horizon)
     return [Epoch(k, rounds, epoch_mechanism(mechanism, k, agents)) for k, rounds in enumerate(lengths, 1)]
+
+
+def plain_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoch]:
+    """Return the epochs up to the horizon of any kind, each with a mechanism that knows of none.
+
+    >>> from cloneproof.mechanisms.restarts.doubling import Doubling
+    >>> from cloneproof.mechanisms.rules.etc import etc
+    >>> [(epoch.rounds, str(epoch.mechanism)) for epoch in plain_epochs(Mechanism(etc(1), restart=Doubling(2)), 1, 9)]
+    [(2, 'etc(1)'), (2, 'etc(1)'), (4, 'etc(4)'), (1, 'etc(7)')]
+    """
+    if mechanism.flat_restart is None:
+        return running_epochs(mechanism, agents, horizon)
+    return [
+        Epoch(k, rounds, replace(mechanism, arm=replace(mechanism.arm, explore=explored), restart=None))
+        for k, (rounds, explored) in enumerate(mechanism.flat_epochs(horizon), 1)
+    ]
