@@ -30,6 +30,7 @@ from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, two_phase_game
 from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.certificate.writer import attack_certificate, first_accepted
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
@@ -40,7 +41,6 @@ from cloneproof.errors import CertificateError
 from cloneproof.laws.arithmetic import FLOATS
 from cloneproof.laws.means import CopiedOriginal
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Order
 from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, by_value, in_balls, rounded
@@ -85,8 +85,8 @@ class Attack:
 
     def witness(self, mechanism: Mechanism) -> Witness:
         """Return the deviation under any mechanism, both payoffs in ball arithmetic."""
-        numbers = in_balls(self.market, mechanism, self.copies).numbers
-        return Witness(*numbers, ANA, self.copies, self.market, full_copies(self.market.agents, {ANA: self.copies}))
+        paid = in_balls(self.market, mechanism, self.copies)
+        return Witness.of(CopiesOf(ANA, self.copies), self.market, paid)
 
 
 def attacks(million: int = 10**6) -> dict[str, Attack]:
