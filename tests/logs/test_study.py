@@ -35,8 +35,8 @@ from cloneproof.logs.originals import (
 from cloneproof.logs.policy_audit import affordable_horizon, audit_policy
 from cloneproof.logs.statistics import PropensitySums
 from cloneproof.logs.study import study_log
-from cloneproof.report.advice_words import account_sentence
 from cloneproof.report.page import html_page
+from cloneproof.report.recommendation import account_sentence
 from cloneproof.report.words import rounded
 from support.clocks import ticking
 from support.command import run
