@@ -17,8 +17,8 @@ from pathlib import Path
 
 import cloneproof as cp
 from cloneproof._sections import Section, Table
+from cloneproof.advice.assumptions import best_responses
 from cloneproof.advice.declared import declared_market
-from cloneproof.advice.price import best_responses
 from cloneproof.advice.regret import SamplingBudget
 from cloneproof.advice.tuning import tuned_mechanism
 from cloneproof.analysis.equilibrium import CopyGame, fastest_engine, iterate

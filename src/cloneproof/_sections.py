@@ -103,17 +103,13 @@ SectionPart = Paragraph | Points | Facts | Table | Figure | Verbatim
 
 @dataclass(frozen=True)
 class Section:
-    """Parts under a title. The first section of a result is its answer: a page's largest title.
-
-    question    what was asked, in a line above the title
-    tone        "exploitable", "clone-proof" or "undecided": the colour of the answer
-    background  whether it repeats what was asked, for readers who did not ask it; terminals leave it out
-    """
+    """Parts under a title. The first section of a result is its answer: a page's largest title."""
 
     title: str
     parts: Sequence[SectionPart] = ()
-    question: str = ""
-    tone: str = ""
+    question: str = ""  # what was asked, in a line above the title
+    tone: str = ""  # "exploitable", "clone-proof" or "undecided": the colour of the answer
+    # whether it repeats what was asked, for readers who did not ask it; terminals leave it out
     background: bool = False
 
 
@@ -125,7 +121,7 @@ def report(module: str) -> Any:  # noqa: ANN401 (a module)
 class Result(Data):
     """What a question returns: `sections()` says it in English, `print` and notebooks show those."""
 
-    said_in: ClassVar[str] = "tables"  # the module of `report` whose function `sections` says it
+    said_in: ClassVar[str] = "answers"  # the module of `report` whose function `sections` says it
 
     def sections(self) -> tuple[Section, ...]:
         """Return all that there is to say: sentences, tables and figures, as data."""

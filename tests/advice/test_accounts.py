@@ -5,7 +5,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.advice.assumptions import account_floor, second_account_gain
 from cloneproof.advice.regret import SamplingBudget
-from cloneproof.report.advice_words import account_sentence, finding_rows
+from cloneproof.report.recommendation import account_sentence, finding_rows
 from support.advised import advised
 
 NAMES = ("ana", "bo", "cy")
@@ -46,7 +46,7 @@ def test_cheap_accounts_rank_by_the_larger_of_regret_and_gain():
     market = market_of(cp.Discrete([0.2, 0.8], [0.5, 0.5]), originals=2, horizon=1000)
 
     def stop(done, total, what):
-        if what == "the end of the season":  # every account is counted by then
+        if what == "best responses":  # every account is counted by then
             raise KeyboardInterrupt
 
     found = advised(market, accounts="cheap", declared=(), progress=stop)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof._clock import budget_clock
-from cloneproof.advice.frontier import FrontierRow, Promise, best_reward, marked
-from cloneproof.advice.measured import ONE_PLACE, frontier
+from cloneproof.advice.frontier import frontier, marked
 from cloneproof.advice.recommend import _Question, _with_frontier
-from cloneproof.advice.regret import expected_surplus
+from cloneproof.advice.recommendation import FrontierRow, Promise
+from cloneproof.advice.regret import best_reward, expected_surplus
+from cloneproof.advice.tuning import ONE_PLACE
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.laws.best import best_round
@@ -23,6 +24,7 @@ from cloneproof.report.frontier import copies_words, price_rows
 from cloneproof.report.page import html_page
 from cloneproof.report.text import text
 from support import command
+from support.advised import without_long_questions
 
 ANA_AND_BO = cp.Market(
     [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200
@@ -36,12 +38,13 @@ def number(value, error=0.0):
 
 
 def row(name, lost, found=None, at_most=None, error=0.0):
-    return FrontierRow(name, number(lost), at_most, None if found is None else number(found, error), (2, 1), 3)
+    named = replace(cp.mechanism("thompson"), name=name)
+    return FrontierRow(named, number(lost), at_most, None if found is None else number(found, error), (2, 1), 3)
 
 
 @pytest.fixture(scope="module")
 def advised():
-    with budget_clock(None):
+    with budget_clock(None), without_long_questions("frontier"):
         return cp.recommend(ANA_AND_BO, search=cp.Search(seconds=3))
 
 
@@ -108,12 +111,9 @@ def test_a_weaker_promise_may_come_first(advised, monkeypatch):
         row("h-thompson", 0.01, -0.1), row("h-kl-ucb", 0.02, -0.1, at_most=0.2), row("thompson", 0.001, 1.0),
         row("doubtful", 0.002, 0.1, error=0.2), row("reservoir", 0.09, at_most=0.0),
     ])  # fmt: skip
-    rows = tuple(replace(each, mechanism=cp.mechanism("thompson")) for each in rows)
     monkeypatch.setattr("cloneproof.advice.recommend.frontier", lambda *_: (rows, []))
-    asked = _Question("bayesian", "checked", None, {}, [], 0, 0.0, False)
-    first = {
-        promise: _with_frontier(advised, asked, Deadline(60), promise).candidates[0] for promise in get_args(Promise)
-    }
+    asked = [_Question("bayesian", "checked", None, {}, 0, 0.0, promise, False) for promise in get_args(Promise)]
+    first = {each.promise: _with_frontier(advised, each, Deadline(60)).candidates[0] for each in asked}
     assert first == {"proven": advised.choice.name, "ceiling": "h-kl-ucb", "measured": "h-thompson"}
 
 
@@ -145,7 +145,7 @@ def test_segments_with_pages_of_their_own_add_up():
 
 
 def test_pages_have_seasons():
-    with budget_clock(None):
+    with budget_clock(None), without_long_questions():
         advised = cp.recommend(PAGES, drift=1000, arrivals=500, search=cp.Search(seconds=1))
         settled = cp.recommend(ANA_AND_BO.with_horizon(2000), drift=500, arrivals=500, search=cp.Search(seconds=1))
     assert advised.seasons.length < PAGES.horizon

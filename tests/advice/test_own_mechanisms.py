@@ -28,7 +28,7 @@ def test_a_comparison_with_an_own_rule_and_a_policy():
 
 def test_a_recommendation_says_why_it_is_not_ones_own():
     def stop(done, *_):
-        if done == 60:  # every mechanism is judged, and the next question is the end of the season
+        if done == 50:  # every mechanism of one's own is judged
             raise KeyboardInterrupt
 
     own = {**OWN, "kept": cp.mechanism("uniform-etc", arm_rounds=2)}

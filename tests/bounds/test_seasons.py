@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.assumptions import cheapest_seasons
+from cloneproof.advice.regret import cheapest_seasons
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError
-from cloneproof.report.advice_words import cost_words
+from cloneproof.report.recommendation import cost_words
 from support.advised import advised
 
 

@@ -37,13 +37,6 @@ def test_a_deduplicator_is_declared_and_told(tmp_path):
     assert done.returncode == 0
     assert "The de-duplicator catches 95" in done.stdout
     assert "A de-duplicator is not needed: no copies pay without one." in " ".join(done.stdout.split())
-    for wrong, why in (
-        (("--caught", 2), "caught, the chance"),
-        (("--caught", 0.5, "--certificate", "x.json"), "got both"),
-    ):
-        refused = run(*asked, *wrong)
-        assert refused.returncode == 2
-        assert why in refused.stderr
 
 
 def test_clone_proof_exits_0_and_other_deviations_are_apart():
@@ -120,34 +113,19 @@ def test_an_own_policy_from_the_shell(tmp_path, monkeypatch):
     done = run("market.toml", "--policy", "turns:InTurn", "--runs", "256", "--json", "--html", "page.html")
     assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "exploitable")
     assert "InTurn" in (tmp_path / "page.html").read_text()
-    unknown, both = (
-        run("market.toml", "--policy", *asked) for asked in (("turns:Other",), ("turns:InTurn", "-m", "ucb1"))
-    )
-    assert (unknown.returncode, both.returncode) == (2, 2)
-    assert "can be imported" in unknown.stderr
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     by_path = run("../market.toml", "--policy", "../turns.py:InTurn", "--runs", "256", "--json")
     assert json.loads(by_path.stdout)["worst"] == json.loads(done.stdout)["worst"]
 
 
-def test_a_path_to_a_policy_is_loaded_from_there_or_refused_in_one_sentence(tmp_path, monkeypatch):
-    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=40)
-    cp.save_market(market, tmp_path / "market.toml")
-    (tmp_path / "here").mkdir()
+def test_a_module_of_that_name_is_not_taken_for_the_file(tmp_path, monkeypatch):
     (tmp_path / "json.py").write_text("Mine = 1")
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.syspath_prepend(tmp_path / "here")  # and what the command adds is taken away again
-    for policy, words in (
-        ("../missing.py:Mine", "got no file"),
-        ("../missing:Mine", "as MODULE:NAME or FILE.py:NAME"),
-        ("./json.py", "as MODULE:NAME or FILE.py:NAME"),
-        ("../json.py:Mine", "rename the file"),
-    ):
-        done = run("../market.toml", "--policy", policy)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert words in done.stderr
-        assert "TypeError" not in done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # and what the command adds is taken away again
+    done = run(CREATORS, "--policy", "./json.py:Mine")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "rename the file" in done.stderr
 
 
 def test_an_own_rule_from_the_shell(tmp_path, monkeypatch):
@@ -166,11 +144,3 @@ def test_an_own_rule_from_the_shell(tmp_path, monkeypatch):
     done = command.run("evaluate", "market.toml", "--rule", "own:faithful", "--json", "--copies", "ana=2")
     exact = json.loads(done.stdout)
     assert exact["horizons"][0]["payoff"]["ana"]["value"] == pytest.approx(3.0)
-    for asked, words in (
-        (("--rule", "own:faithfull"), "did you mean 'faithful'"),
-        (("--rule", "own:faithful", "-m", "ucb1"), "one of --mechanism"),
-        (("--rule", "own:faithful", "--set", "wait=3"), "unknown parameter 'wait'"),
-    ):
-        refused = run("market.toml", *asked)
-        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
-        assert words in refused.stderr

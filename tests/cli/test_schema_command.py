@@ -157,14 +157,6 @@ def test_a_schema_is_one_and_the_command_prints_it(what):
     assert set(wanted) <= set(schema_of(what).get("$defs", {}))
 
 
-def test_no_such_schema_is_a_sentence():
-    done = command.run("schema", "audits")
-    assert (done.returncode, done.stderr.strip()[:61]) == (
-        2,
-        "error: unknown schema 'audits'; did you mean 'audit'? known a",
-    )
-
-
 def test_results_fit_their_schemas_and_changed_ones_do_not():
     """Also those with segments, thresholds and infinities, which few commands of other tests print."""
     ana, bo = cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0))

@@ -5,8 +5,9 @@ import re
 import pytest
 
 import cloneproof as cp
+from cloneproof._files import write_whole
 from cloneproof.logs.study import study_log
-from cloneproof.report.page import html_page, write_page
+from cloneproof.report.page import html_page
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit
 from support.browser import printed, shown, sticking_out, visit
 from support.clocks import ticking
@@ -18,7 +19,7 @@ AUDITS = {"exploitable": creators_audit, "clone-proof": clone_proof_audit, "unde
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for verdict, audit in AUDITS.items():
-        write_page(html_page(audit()), folder / f"{verdict}.html")
+        write_whole(folder / f"{verdict}.html", html_page(audit()))
     return folder
 
 
@@ -76,7 +77,7 @@ def page(tmp_path_factory):
     with ticking(0.001):
         study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
     file = tmp_path_factory.mktemp("log") / "log.html"
-    write_page(html_page(study), file)
+    write_whole(file, html_page(study))
     return file
 
 

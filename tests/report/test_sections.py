@@ -61,6 +61,22 @@ def shown(result):
     return words_of_html(html_page(result)), normal(text(result.sections(), None)), words_of_html(result._repr_html_())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def drawn_once():
+    """Page and notebook draw the same figures, and drawing is slow: each is drawn once, and its words are not in it."""
+    drawn = {}
+
+    def draw_once(figure, name):
+        key = figure.title, figure.caption, figure.heights
+        if key not in drawn:
+            drawn[key] = _draw(figure, name)
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cloneproof.report.page._draw", draw_once)
+        yield
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     return results(tmp_path_factory.mktemp("results"))
@@ -78,18 +94,7 @@ def test_every_kind_of_result_is_asked(made):
     assert {type(result) for result in made.values()} == set(kinds())
 
 
-def test_terminal_page_and_notebook_say_all_that_a_result_says(made, monkeypatch):
-    """Page and notebook draw the same figures, and drawing is slow: each is drawn once, and its words are not in it."""
-    drawn = {}
-
-    def draw_once(figure, name):
-        key = figure.title, figure.caption, figure.heights
-        if key not in drawn:
-            drawn[key] = _draw(figure, name)
-        return drawn[key]
-
-    monkeypatch.setattr("cloneproof.report.page._draw", draw_once)
-
+def test_terminal_page_and_notebook_say_all_that_a_result_says(made):
     for name, result in made.items():
         assert len([piece for section in result.sections() for piece in pieces(section) if piece]) > 8, name
         assert list(missing(result, *shown(result))) == [], name

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.advice.frontier import TOLERANCE
-from cloneproof.advice.recommendation import UNKNOWN, AssessedMechanism, AwardStart
+import numpy as np
+
+from cloneproof.advice.recommendation import TOLERANCE, UNKNOWN, AssessedMechanism, AwardStart
 from cloneproof.advice.regret import SamplingBudget, numbers_of
 from cloneproof.analysis.audit.audit import answer, audit
 from cloneproof.analysis.audit.question import audit_case, checked_question
@@ -14,9 +15,10 @@ from cloneproof.analysis.audit.theorems import MOST_PROVEN, random_end_ceiling, 
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline
-from cloneproof.errors import CloneproofError, OutOfTimeError
+from cloneproof.errors import CloneproofError
 from cloneproof.laws.best import places_taken
-from cloneproof.market.market import Market
+from cloneproof.market.market import Agent, Market, Means
+from cloneproof.market.priors import Point
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import reservoir_market
 from cloneproof.mechanisms.rule import Rule
@@ -25,58 +27,107 @@ SCAN_PROMISE = (
     "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever the "
     "others do, as long as it does not know which of its items is better."
 )
+NAMED = (
+    "Whatever a provider knows, no list with copies earns it more than weights on its items, each listed once. Here "
+    "each provider names its best item, by all the weight on it."
+)
+WORST_FIRST: tuple[Verdict, ...] = ("exploitable", "undecided", "clone-proof")
+REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
 LAST_SEASON = "the rate of the best items of last season will do for it, announced before registration."
 
 
-def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
-    """Assess what a mechanism promises, or say why nothing is known; its regret is left open.
+class NotRankedError(CloneproofError):
+    """Why a mechanism is not ranked."""
+
+
+def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> AssessedMechanism:
+    """Assess what a mechanism promises, or raise why nothing is known.
 
     The scan theorem covers reservoirs without an audit, at every horizon and hence at a random end. The index and bars
     on slots have a ceiling (`theorems.random_end_ceiling`), compared with the payoff of a random choice of agents.
     """
-    fixed, needs = market.with_horizon(market.horizon, "at-horizon"), ""
-    verdict: Verdict = "clone-proof"
+    fixed = market.with_horizon(market.horizon, "at-horizon")
     if all(scan_theorem(audit_case(fixed, mechanism, agent.name)) is not None for agent in market.agents):
-        said, gain = f"{SCAN_PROMISE} {_needed(market, mechanism)}", 0.0
-    elif market.ends == "at-random":
-        ceiling = _ceiling_promise(market, mechanism)
-        if isinstance(ceiling, str):
-            return ceiling
-        said, gain, verdict = ceiling
-    else:
-        try:
-            audited = quick_audit(market, mechanism, sampling.search(0.5), sampling.caught)
-        except CloneproofError as refusal:
-            return str(refusal)
-        said, needs = promise(market, mechanism, audited)
-        verdict, gain = audited.verdict, relative_gain(audited)
+        return _assessed(market, mechanism, "clone-proof", 0.0, f"{SCAN_PROMISE} {_needed(market, mechanism)}")
+    if market.ends == "at-random":
+        return _assessed(market, mechanism, *_ceiling_promise(market, mechanism))
+    audited = quick_audit(market, mechanism, sampling.search(0.5), sampling.caught)
+    return _assessed(market, mechanism, audited.verdict, relative_gain(audited), *promise(market, mechanism, audited))
+
+
+def assess_named(named: Market, mechanism: Mechanism) -> AssessedMechanism:
+    """Assess a mechanism under which shares of draws are all that counts, for agents who name their best original.
+
+    Assumes `theorems.by_shares`; `named` is the market of what they name.
+    """
+    return _assessed(named, mechanism, "clone-proof", 0.0, NAMED)
+
+
+def assess_informed(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> AssessedMechanism:
+    """`assess` for agents who know their means: audited at a few realisations of them."""
+    audits = [
+        audit(realised, mechanism, tolerance=TOLERANCE, search=sampling.search(0.3))
+        for realised in realised_markets(market, sampling.seed)
+    ]
+    verdict: Verdict = min((audited.verdict for audited in audits), key=WORST_FIRST.index)
+    gain = max(0.0, *map(relative_gain, audits))
+    words = {
+        "clone-proof": f"No provider that knows its items gains by copies, at {REALISATIONS} draws of all rates.",
+        "undecided": (
+            f"No copies were found to pay for providers that know their items, at {REALISATIONS} draws of everybody's "
+            f"rates; gains up to {gain:.1%} are not ruled out."
+        ),
+        "exploitable": "Copies pay for providers that know their items.",
+    }[verdict]
+    claims = "; ".join(str(claim) for claim in mechanism.claims if "informed" in claim.property)
+    return _assessed(market, mechanism, verdict, gain, f"{words} Claimed: {claims}." if claims else words)
+
+
+def _assessed(
+    market: Market, mechanism: Mechanism, verdict: Verdict, gain: float, promise: str, needs: str = ""
+) -> AssessedMechanism:
+    """Add how long the mechanism explores and what visitors see; its regret is left open."""
     exploring, starts = exploration(market, mechanism) if market.ends == "at-horizon" else (None, None)
-    return AssessedMechanism(mechanism, UNKNOWN, verdict, gain, exploring, starts, said, needs, seen(market, mechanism))
+    told = seen(market, mechanism)
+    return AssessedMechanism(mechanism, UNKNOWN, verdict, gain, exploring, starts, promise, needs, told)
 
 
-def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[str, float, Verdict] | str:
-    """Return the ceiling on slots as a sentence and a relative gain, and a verdict; or why none.
+def drawn_means(market: Market, seed: tuple[int, int], worlds: int) -> list[Means]:
+    """Return the means of everybody's originals in some worlds."""
+    dice = np.random.default_rng(seed)
+    return [
+        {agent.name: tuple(float(prior.quantile(dice.random())) for prior in agent.priors) for agent in market.agents}
+        for _ in range(worlds)
+    ]
+
+
+def realised_markets(market: Market, seed: int) -> list[Market]:
+    """Return a few realisations of everybody's means, as markets of points."""
+    worlds = drawn_means(market, (seed, 18), REALISATIONS)
+    realised = [[Agent(name, prior=[*map(Point, means)]) for name, means in world.items()] for world in worlds]
+    return [market.with_agents(agents) for agents in realised]
+
+
+def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[Verdict, float, str]:
+    """Return a verdict, a relative gain and a sentence about the ceiling on slots.
 
     That of the index is computed quickly, at some rates. Up to three originals an audit proves it; beyond, nothing.
     """
     if not mechanism.ranks_slots:
-        return "it has no promise for a market that ends at random"
+        raise NotRankedError("it has no promise for a market that ends at random")
     cases = [audit_case(market, mechanism, agent.name) for agent in market.agents]
-    try:
-        ceilings = [most for case in cases if (most := random_end_ceiling(case, clock=None)) is not None]
-    except OutOfTimeError as refusal:
-        return str(refusal)
+    ceilings = [most for case in cases if (most := random_end_ceiling(case, clock=None)) is not None]
     if len(ceilings) < len(cases):
-        return "it has no promise for originals of different priors"
+        raise NotRankedError("it has no promise for originals of different priors")
     largest = max(ceilings, key=lambda most: most.high)
     proven = all(most.kind == "proven" for most in ceilings)
     provable = proven or (not mechanism.bars and market.most_originals <= MOST_PROVEN)
     sure = "proven" if proven else f"{largest.method}{' here; `audit` proves it' if provable else ''}"
     more = f" more than {largest.high:.2g} rewards over the whole run" if largest.high else ""
-    said = f"No provider gains{more} by registering copies or by leaving items out, whatever the others do: {sure}."
+    words = f"No provider gains{more} by registering copies or by leaving items out, whatever the others do: {sure}."
     at_random = [case.market.share * case.horizon * case.agent.priors[0].mean / case.agents for case in cases]
     gain = max(most.high / max(1e-9, earned) for most, earned in zip(ceilings, at_random, strict=True))
-    return said, gain, "clone-proof" if provable else "undecided"
+    return "clone-proof" if provable else "undecided", gain, words
 
 
 def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> str:

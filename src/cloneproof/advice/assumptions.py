@@ -1,9 +1,9 @@
-"""What happens if an assumption of a recommendation fails: second accounts, changing rates, wrong declarations."""
+"""What happens if an assumption fails: dishonest providers, second accounts, changing rates, wrong declarations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -12,45 +12,110 @@ from operator import itemgetter
 import numpy as np
 
 from cloneproof._clock import count_work
-from cloneproof.advice.assessment import relative_gain
-from cloneproof.advice.frontier import TOLERANCE
-from cloneproof.advice.recommendation import AssessedMechanism, CheapestSeasons, WrongDeclaration
+from cloneproof.advice.assessment import drawn_means, relative_gain
+from cloneproof.advice.recommendation import (
+    TOLERANCE,
+    AssessedMechanism,
+    PriceOfHonesty,
+    WrongDeclaration,
+)
 from cloneproof.advice.regret import (
     ERRORS,
+    LOOSE,
     PATIENCE,
     SamplingBudget,
-    by_closed_form,
-    cost_of,
-    expected_surplus,
     is_listed,
-    random_regret,
+    over_time,
     regret_of,
 )
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.conclusion import delay_bound
-from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.copy_vectors import CopyVector, kinds_of, ladders
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.deviations import BOTH, CopiesOf, Split, honesty, named_prior
-from cloneproof.analysis.gain import Payoff, compared, exact_payoffs, gain_columns
-from cloneproof.bounds import season_cost, season_length, second_account_floor
+from cloneproof.analysis.deviations import BOTH, CopiesOf, Names, Split, honesty, named_prior
+from cloneproof.analysis.equilibrium import CopyGame, Equilibrium, fastest_engine, iterate
+from cloneproof.analysis.gain import Finding, compared, exact_payoffs, gain_columns
+from cloneproof.bounds import second_account_floor
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import kernel_outcomes, run_seconds
 from cloneproof.errors import CloneproofError
 from cloneproof.laws.points import points
-from cloneproof.market.market import Agent, Market, Means, full_copies
+from cloneproof.market.market import Agent, Market, full_copies
 from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform, discrete_from
-from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rules.bars import bars
 
 FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and without the second account.
-SHORTER, SEASONS_TUNED = 16, 5  # Seasons are tuned at this many horizons, each that many times shorter.
 LEVELS = 24  # A continuous prior whose rates are scaled and that stays in no family has this many values,
 FEW_LEVELS = 12  # and this many if the best of several items of different priors counts.
 NODES = 160  # Nodes of a quadrature over the best of several items.
 LONGEST_AUDITED = 10**6  # Longer runs are not audited by samples here.
+LADDER = (2, 4, 8)  # Copies of one original or of all that best responses try,
+SAMPLED_LADDER = (8,)  # and those they try if payoffs are sampled.
+PULLS = 10**7  # One sampled gain has this many pulls;
+COMMITTED = 10**4  # a run that commits counts as this many.
+SLACK = 1e-6  # A gain up to this part of the payoff counts as none.
+LOOSE_PRICE = 0.5  # A larger error, as a part of a regret, leaves open which mechanism is best.
 SCALES = {"rates are half as high": 0.5, "rates are twice as high": 2.0}
+
+
+def price_of_honesty(
+    market: Market, candidates: Sequence[Mechanism], sampling: SamplingBudget, seconds: float
+) -> tuple[PriceOfHonesty | None, list[str]]:
+    """Return the candidate with the smallest honest regret, and its regret at best responses; and those not judged."""
+    best: tuple[Estimate, Mechanism] | None = None
+    unknown = []
+    for candidate in candidates:
+        regret = regret_of(market, candidate, sampling)
+        if regret is None or regret.error > LOOSE_PRICE * regret.value:
+            unknown.append(candidate.name)
+        elif best is None or regret.value < best[0].value:
+            best = regret, candidate
+    if best is None:
+        return None, unknown
+    honest, favourite = best
+    responses = best_responses(market, favourite, sampling, Deadline(seconds))
+    if responses is None:
+        return None, unknown
+    exact = responses.evaluation.engine != "monte-carlo"
+    at_best = responses.evaluation.regret if exact else regret_of(market, favourite, sampling, responses.copies)
+    copies = sorted({" ".join(map(str, own)) for own in responses.copies.values()})
+    drawn = over_time(market, favourite, sampling, responses.copies)
+    ladder = LADDER if exact else SAMPLED_LADDER
+    still = "nobody gains by moving" if exact else "no further gain is surely above zero"
+    end = {"equilibrium": still, "cycle": "best responses go round in a circle"}
+    how = (
+        f"best responses to each other, up to {max(ladder)} copies of one item or of all, "
+        f"{'exact' if exact else 'sampled'}: {end.get(responses.status, 'stopped for lack of time')}"
+    )
+    price = PriceOfHonesty(favourite, honest, at_best or responses.evaluation.regret, " / ".join(copies), how, drawn)
+    return price, unknown
+
+
+def best_responses(
+    market: Market, mechanism: Mechanism, sampling: SamplingBudget, clock: Deadline
+) -> Equilibrium | None:
+    """Iterated best responses over a few vectors of copies, exact or with as many runs as time allows."""
+    runs = max(20, PULLS // (COMMITTED if mechanism.rules[0].commits else market.horizon))
+    honest = full_copies(market.agents, None)
+    try:
+        listed = is_listed(market)
+        engine = fastest_engine(market, mechanism, runs) if listed else None
+        ladder = LADDER if engine is not None else SAMPLED_LADDER
+        vectors = {}
+        for agent in market.agents:
+            kinds = kinds_of(agent, not mechanism.permutation_invariant)
+            rungs = [vector for rung in ladders(kinds, max(ladder)) for vector in rung if max(vector) in ladder]
+            vectors[agent.name] = [kinds.honest, *rungs]
+        game = CopyGame(
+            market, mechanism, vectors, engine, runs, sampling.seed, sampling.seconds,
+            bounds="distribution-free" if listed else "asymptotic", tolerance=SLACK, damping=1.0,
+        )  # fmt: skip
+        return iterate(game, honest, 12, clock, "a ladder of copies")
+    except CloneproofError:
+        return None
 
 
 def second_account_gain(market: Market, candidate: Mechanism, sampling: SamplingBudget) -> Estimate | None:
@@ -88,15 +153,6 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
     return max(worth, key=lambda gain: gain.value)
 
 
-def drawn_means(market: Market, seed: tuple[int, int], worlds: int) -> list[Means]:
-    """Return the means of everybody's originals in some worlds."""
-    dice = np.random.default_rng(seed)
-    return [
-        {agent.name: tuple(float(prior.quantile(dice.random())) for prior in agent.priors) for agent in market.agents}
-        for _ in range(worlds)
-    ]
-
-
 def account_floor(market: Market) -> float | None:
     """Return what every mechanism that learns pays a second account in the long run, in rewards over all rounds.
 
@@ -113,27 +169,6 @@ def account_floor(market: Market) -> float | None:
     return market.horizon * second_account_floor(len(market.agents), values, weights, originals=count)
 
 
-def cheapest_seasons(market: Market, lifetime: float | None, arrivals: float | None = None) -> CheapestSeasons:
-    """Return the seasons of least cost if rates last `lifetime` rounds and an item arrives in `arrivals`, on average.
-
-    The regret of a season is that of a tuned reservoir, by power laws between horizons that differ sixteenfold.
-    """
-    gap = random_regret(market) / market.horizon
-    horizons = [market.horizon // SHORTER**k for k in range(SEASONS_TUNED)]
-    tuned = [market.with_horizon(rounds) for rounds in horizons[::-1] if rounds >= len(market.agents)]
-    costs = [max(1e-9, min(gap * own.horizon, cost_of(own, mechanism("reservoir", market=own)))) for own in tuned]
-    lengths = [math.log(own.horizon) for own in tuned]
-
-    def regret(rounds: int) -> float:
-        return min(gap * rounds, math.exp(float(np.interp(math.log(rounds), lengths, np.log(costs)))))
-
-    waiting = None if arrivals is None else (expected_surplus(market) / arrivals or None)
-    length = market.horizon if gap <= 0 else season_length(regret, market.horizon, gap, lifetime, waiting)[0]
-    length = max(len(market.agents), length)
-    one_season = market.horizon * season_cost(market.horizon, regret(market.horizon), gap, lifetime, waiting)
-    return CheapestSeasons(lifetime, market.horizon, length, gap, one_season, arrivals, waiting)
-
-
 def wrong_declarations(
     market: Market, candidate: Mechanism, usual: SamplingBudget, sampling: SamplingBudget
 ) -> tuple[WrongDeclaration, ...]:
@@ -142,23 +177,25 @@ def wrong_declarations(
     `usual` is the budget of those with which one must reckon: rates half and twice as high, a threshold that is a
     standard deviation of a test's count too low or too high, and bars that are a fifth too low or too high.
     """
+    cases = [(what, market, variation, True) for what, variation in other_numbers(candidate)]
+    truths = [(what, truth, candidate, what in SCALES) for what, truth in true_markets(market)]
     mistakes = []
-    for what, variation in other_numbers(candidate):
-        regret = regret_of(market, variation, usual, loose=math.inf)
-        mistakes.append(replace(_mistake(what, market, variation, regret, usual), usual=True))
-    for what, truth in true_markets(market):
-        scaled = what in SCALES
-        regret = regret_of(truth, candidate, usual, loose=math.inf) if scaled else regret_of(truth, candidate, sampling)
-        mistakes.append(replace(_mistake(what, truth, candidate, regret, sampling), usual=scaled))
+    for what, truth, running, expected in sorted(cases + truths, key=lambda case: not case[-1]):
+        budget, loose = (usual, math.inf) if expected else (sampling, LOOSE)
+        regret = regret_of(truth, running, budget, loose=loose)
+        mistakes.append(WrongDeclaration(what, regret, *_gain_by_copies(truth, running, sampling), expected))
     if market.most_originals > 1:
-        mistakes.append(_if_informed(market, candidate, sampling))
-    return tuple(sorted(mistakes, key=lambda mistake: not mistake.usual))
+        what = "providers know which of their items are better (regret: if each registers only its best)"
+        regret = regret_of(market_of_bests(market), candidate, sampling)
+        mistakes.append(WrongDeclaration(what, regret, *_gain_by_naming(market, candidate)))
+    return tuple(mistakes)
 
 
 def if_bayesian(market: Market, candidate: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
     """Return what a mechanism costs if agents know only the odds of their items after all, and register all of them."""
     what = "providers know only the odds of their items"
-    return _sampled_mistake(what, market, candidate, regret_of(market, candidate, sampling), sampling)
+    regret = regret_of(market, candidate, sampling)
+    return WrongDeclaration(what, regret, *_sampled_gain(market, candidate, sampling))
 
 
 def other_numbers(candidate: Mechanism) -> Iterator[tuple[str, Mechanism]]:
@@ -222,46 +259,71 @@ def _half_as_far(prior: Prior) -> Prior:
     return Discrete([(value + top) / 2 for value, _ in prior.atoms], [weight for _, weight in prior.atoms])
 
 
-def _mistake(
-    what: str, truth: Market, candidate: Mechanism, regret: Estimate | None, sampling: SamplingBudget
-) -> WrongDeclaration:
+def _gain_by_copies(truth: Market, candidate: Mechanism, sampling: SamplingBudget) -> tuple[float, str]:
+    """Return the largest relative gain by copies or by leaving items out, and where it comes from."""
     if candidate.draws:
-        return WrongDeclaration(what, regret, 0.0, "the scan theorem asks for no number")
+        return 0.0, "the scan theorem asks for no number"
     try:
         gain, agent, vector = largest_gain(truth, candidate)
     except CloneproofError:
-        return _sampled_mistake(what, truth, candidate, regret, sampling)
+        return _sampled_gain(truth, candidate, sampling)
     if gain <= TOLERANCE:
-        return WrongDeclaration(what, regret, 0.0, "no copies and no leaving out of items pay, of those computed")
-    return WrongDeclaration(what, regret, gain, f"{agent} registers {vector}: computed")
+        return 0.0, "no copies and no leaving out of items pay, of those computed"
+    return gain, f"{agent} registers {vector}: computed"
 
 
-def _sampled_mistake(
-    what: str, truth: Market, candidate: Mechanism, regret: Estimate | None, sampling: SamplingBudget
-) -> WrongDeclaration:
+def _sampled_gain(truth: Market, candidate: Mechanism, sampling: SamplingBudget) -> tuple[float, str]:
     """Return the same by a sampled audit, if no exact engine applies."""
     if truth.horizon > LONGEST_AUDITED:
-        return WrongDeclaration(what, regret, math.inf, f"{truth.horizon:,} rounds are too many to sample here")
+        return math.inf, f"{truth.horizon:,} rounds are too many to sample here"
     try:
         audited = audit(truth, candidate, tolerance=TOLERANCE, search=sampling.search(0.3))
     except CloneproofError as refusal:
-        return WrongDeclaration(what, regret, math.inf, str(refusal))
+        return math.inf, str(refusal)
     sure = "found by a sampled audit" if audited.verdict == "exploitable" else "not ruled out by a sampled audit"
-    return WrongDeclaration(what, regret, relative_gain(audited), sure)
+    return relative_gain(audited), sure
+
+
+def _gain_by_naming(market: Market, candidate: Mechanism) -> tuple[float, str]:
+    """Return the largest relative gain of an agent that knows its items and registers its best one alone."""
+    unknown = math.inf, "no exact engine applies"
+    if not is_listed(market):  # quadrature takes seconds
+        return unknown
+    kinds = [agent for agent in _of_each_kind(market) if agent.count > 1]
+    try:
+        gains = [gain for agent in kinds for gain in _computed_gains(market, candidate, agent, [Names(agent.name)])]
+    except CloneproofError:
+        return unknown
+    largest = max(gain.relative_gain for gain in gains)
+    return max(0.0, largest), "the agent registers only its best item: computed"
 
 
 def largest_gain(truth: Market, candidate: Mechanism) -> tuple[float, str, CopyVector]:
     """Largest relative gain, including its error, of an agent of each kind, over a few copies and withholdings."""
     best = 0.0, truth.agents[0].name, (1,) * truth.agents[0].count
-    for agent in {agent.priors: agent for agent in reversed(truth.agents)}.values():  # the first of each kind
-        honest = exact_payoffs([(truth, candidate)], honesty(truth, agent.name), "closed-form")[truth.horizon]
-        if honest.total.value <= 0:
-            continue
-        for vector in tried_vectors(agent.count):
-            paid = exact_payoffs([(truth, candidate)], CopiesOf(agent.name, vector), "closed-form")[truth.horizon]
-            relative = compared(honest, paid).gain.high / honest.total.value
+    for agent in _of_each_kind(truth):
+        vectors = tried_vectors(agent.count)
+        lists = [CopiesOf(agent.name, vector) for vector in vectors]
+        for vector, found in zip(vectors, _computed_gains(truth, candidate, agent, lists), strict=True):
+            relative = found.gain.high / found.honest.value if found.honest.value > 0 else 0.0
             best = max(best, (relative, agent.name, vector), key=itemgetter(0))
     return best
+
+
+def _of_each_kind(market: Market) -> list[Agent]:
+    """Return the first agent of each kind."""
+    return [*{agent.priors: agent for agent in reversed(market.agents)}.values()]
+
+
+def _computed_gains(
+    market: Market, candidate: Mechanism, agent: Agent, deviations: Sequence[CopiesOf | Names]
+) -> list[Finding]:
+    """Return what deviations of an agent gain, by the closed form."""
+    honest, *paid = (
+        exact_payoffs([(market, candidate)], deviation, "closed-form")[market.horizon]
+        for deviation in (honesty(market, agent.name), *deviations)
+    )
+    return [compared(honest, payoff) for payoff in paid]
 
 
 def tried_vectors(originals: int) -> list[CopyVector]:
@@ -274,30 +336,6 @@ def tried_vectors(originals: int) -> list[CopyVector]:
     copied = [(2, *rest), (8, *rest), (2,) * originals, (8,) * originals]
     kept = dict.fromkeys(number for number in (originals - 1, originals // 2) if number)
     return list(dict.fromkeys(copied)) + [(1,) * number + (0,) * (originals - number) for number in kept]
-
-
-def _if_informed(market: Market, candidate: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
-    """Return the loss if agents know their items after all: one registers only its best item, or everybody does."""
-    best_only = market_of_bests(market)
-    regret = regret_of(best_only, candidate, sampling)
-    what = "providers know which of their items are better (regret: if each registers only its best)"
-    gain, why, unknown = 0.0, "the agent registers only its best item: computed", "no exact engine applies"
-    if not is_listed(market):  # quadrature takes seconds
-        return WrongDeclaration(what, regret, math.inf, unknown)
-    try:
-        honest = by_closed_form(market, candidate)
-        kinds = {agent.priors: number for number, agent in reversed([*enumerate(market.agents)])}
-        for agent, number in ((market.agents[number], number) for number in kinds.values()):
-            if agent.count == 1:
-                continue
-            alone = [best_only.agents[k] if k == number else other for k, other in enumerate(market.agents)]
-            knowing = by_closed_form(market.with_agents(alone), candidate).payoff[agent.name]
-            own = honest.payoff[agent.name]
-            more = compared(Payoff(own), Payoff(knowing)).gain.value
-            gain = max(gain, more / own.value if own.value > 0 else math.inf)
-    except CloneproofError:
-        gain, why = math.inf, unknown
-    return WrongDeclaration(what, regret, gain, why)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from cloneproof._checks import count, number_in, one_of
 from cloneproof._clock import budget_clock, now
 from cloneproof._data import Data, columns_of
 from cloneproof._tables import Tabular
-from cloneproof.advice.frontier import FrontierRow, marked, row_of_audit
+from cloneproof.advice.frontier import marked, row_of_audit
+from cloneproof.advice.recommendation import TOLERANCE, FrontierRow
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.other_deviations import variant_gain
 from cloneproof.analysis.audit.question import audit_case
@@ -30,7 +31,6 @@ from cloneproof.market.market import Copies, Market, checked_market
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, ON_PAGES_ONLY, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
-TOLERANCE = 0.005
 SECONDS, THOROUGH = 1.2, 7.0  # of counted work, for each mechanism that is sampled, where no time is given for all
 REGRET_SECONDS = 1.5  # for a regret that is sampled, and no more than a quarter of what a mechanism has
 LEAST_SECONDS = 0.05  # for one mechanism
@@ -41,20 +41,7 @@ NEEDS_GAP = "its promise needs a gap between rates, and continuous priors have n
 
 @dataclass(frozen=True)
 class ComparedMechanism(Data):
-    """A line of the comparison.
-
-    name        the mechanism
-    verdict, state    the audit's; None where it was not audited
-    agent, copies, gain, relative_gain    the best attack found, or the largest gain that was not ruled out
-    regret      if everybody is honest; None where no engine can do it
-    attacked    if that agent registers those copies
-    exact       whether exact engines computed it
-    tried       how many deviations were evaluated
-    remark      why something is missing
-    seconds     how long it took, or its counted work where time is that
-    variants    what that agent gains by five variants of each item, of 5 % spread; None where it was not sampled
-    frontier    what it loses and what copies gain, marked if no other row beats it; None where it was not audited
-    """
+    """A line of the comparison."""
 
     keys_of_data = (
         "mechanism=name", "verdict", "state", "agent", "copies", "relative_gain=known_gain", "gain", "regret",
@@ -62,19 +49,21 @@ class ComparedMechanism(Data):
     )  # fmt: skip
 
     name: str
-    verdict: Verdict | None = None
-    agent: str = ""
+    verdict: Verdict | None = None  # the audit's, as `state` is; None where it was not audited
+    agent: str = ""  # whose is the best attack found, or the largest gain that was not ruled out
     copies: tuple[int, ...] = ()
     gain: Estimate | None = None
     relative_gain: float = 0.0
     state: AuditState | None = None
-    regret: Estimate | None = None
-    attacked: Estimate | None = None
-    exact: bool = False
-    tried: int = 0
-    remark: str = ""
-    seconds: float = 0.0
+    regret: Estimate | None = None  # if everybody is honest; None where no engine can do it
+    attacked: Estimate | None = None  # if that agent registers those copies
+    exact: bool = False  # whether exact engines computed it
+    tried: int = 0  # how many deviations were evaluated
+    remark: str = ""  # why something is missing
+    seconds: float = 0.0  # how long it took, or its counted work where time is that
+    # what that agent gains by five variants of each item, of 5 % spread; None where it was not sampled
     variants: NearCopyGain | None = None
+    # what it loses and what copies gain, marked if no other row beats it; None where it was not audited
     frontier: FrontierRow | None = None
 
     @property
@@ -213,29 +202,29 @@ def compare(
     with budget_clock(search.seconds):
         clock = Deadline(search.seconds, progress)
 
-    def tell(*running: str, ended: ComparedMechanism | None = None) -> None:
-        if ended is not None:
-            rows[ended.name] = ended
-        clock.tell(len(rows), len(chosen) + len(others), f"auditing {', '.join(running)}" if running else "audited")
+        def tell(*running: str, ended: ComparedMechanism | None = None) -> None:
+            if ended is not None:
+                rows[ended.name] = ended
+            words = f"auditing {', '.join(running)}" if running else "audited"
+            clock.tell(len(rows), len(chosen) + len(others), words)
 
-    try:
-        with interrupts_raised(), budget_clock(search.seconds), clock.for_engines():
-            if side_by_side:
-                mine = clock.share(1 + len(others)) if others else clock
-                _side_by_side(market, fastest_first, tolerance, search, processes, mine, tell)
-            left = [*([] if side_by_side else fastest_first), *others]
-            for place, name in enumerate(left):
-                tell(name)
-                budget = _share(search, clock, len(left) - place)
-                tell(ended=compare_one(market, name, tolerance, budget, others.get(name)))
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        interrupted = True
+        try:
+            with interrupts_raised(), clock.for_engines():
+                if side_by_side:
+                    mine = clock.share(1 + len(others)) if others else clock
+                    _side_by_side(market, fastest_first, tolerance, search, processes, mine, tell)
+                left = [*([] if side_by_side else fastest_first), *others]
+                for place, name in enumerate(left):
+                    tell(name)
+                    budget = _share(search, clock, len(left) - place)
+                    tell(ended=compare_one(market, name, tolerance, budget, others.get(name)))
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            interrupted = True
+        had = "" if search.seconds is None else f"{clock.words}{f' on {processes} processes' if side_by_side else ''}"
     best = {row.name: row for row in marked(row.frontier for row in rows.values() if row.frontier is not None)}
     table = tuple(replace(rows[name], frontier=best.get(name)) for name in (*chosen, *others) if name in rows)
-    with budget_clock(search.seconds):
-        had = "" if search.seconds is None else f"{clock.words}{f' on {processes} processes' if side_by_side else ''}"
     return Comparison(table, tolerance, interrupted, had, market.horizon, search.thorough)
 
 

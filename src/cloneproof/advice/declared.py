@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from scipy.optimize import brentq
 from scipy.special import betaincinv
@@ -112,33 +113,26 @@ def _checked_rates(rates: object) -> tuple[float, ...]:
     return tuple(checked)
 
 
-def asked_market(
-    market: Market | None,
-    agents: int | None,
-    originals: int | None,
-    horizon: int | None,
-    rates: Sequence[float] | Prior | None,
-    values: Sequence[float] | None,
-    segments: Mapping[str, float] | None = None,
-) -> Market:
-    """Return the given or the declared market; raises an error if there is neither or both."""
-    declared: dict[str, object] = {"agents": agents, "originals": originals, "horizon": horizon}
-    declared |= {"rates": rates, "values": values, "segments": segments}
-    given = [name for name, value in declared.items() if value is not None]
-    if market is not None:
-        if given:
-            raise MarketError(f"expected a market or what to make one of, got a market and {given[0]}; leave one out")
-        checked_market(market)
-        _check_size(market.originals)
-        _check_rounds(market)
-        return market
-    missing = [name for name in ("agents", "originals", "horizon") if declared[name] is None]
-    if missing or agents is None or originals is None or horizon is None:
+def asked_market(market: Market | None, declared: Mapping[str, Any]) -> Market:
+    """Return the given market, or the one of the arguments of `declared_market`, None where one was left out.
+
+    Raises an error if there is neither or both.
+    """
+    given = {name: value for name, value in declared.items() if value is not None}
+    if market is None:
+        if missing := [name for name in ("agents", "originals", "horizon") if name not in given]:
+            raise MarketError(
+                f"expected a market, or agents, originals, horizon and rates, got no {' and no '.join(missing)}; give "
+                "them, e.g. agents=20, originals=3, horizon=10**8, rates=(0.002, 0.006)"
+            )
+        asked = declared_market(**given)
+    elif given:
         raise MarketError(
-            f"expected a market, or agents, originals, horizon and rates, got no {' and no '.join(missing)}; give "
-            "them, e.g. agents=20, originals=3, horizon=10**8, rates=(0.002, 0.006)"
+            f"expected a market or what to make one of, got a market and {next(iter(given))}; leave one out"
         )
-    asked = declared_market(agents, originals, horizon, rates=rates, values=values, segments=segments)
+    else:
+        asked = checked_market(market)
+        _check_size(market.originals)
     _check_rounds(asked)
     return asked
 

@@ -6,56 +6,59 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import get_args
+from typing import Any, get_args
 
 from cloneproof._checks import number_in, one_of
 from cloneproof._clock import budget_clock, is_counted
-from cloneproof.advice.assessment import assess, box_judgement, exploration, relative_gain, seen
+from cloneproof.advice.assessment import NotRankedError, assess, assess_informed, assess_named, box_judgement
 from cloneproof.advice.assumptions import (
     account_floor,
-    cheapest_seasons,
-    drawn_means,
     if_bayesian,
     market_of_bests,
+    price_of_honesty,
     second_account_gain,
     with_late_rewards,
     wrong_declarations,
 )
 from cloneproof.advice.declared import asked_market
-from cloneproof.advice.frontier import TOLERANCE, Promise, best_reward
-from cloneproof.advice.measured import frontier
-from cloneproof.advice.price import price_of_honesty
-from cloneproof.advice.ranking import CLOSE, rank
+from cloneproof.advice.frontier import frontier, measured_mechanism
 from cloneproof.advice.recommendation import (
     UNKNOWN,
     Accounts,
     AssessedMechanism,
     CheapestSeasons,
     PlatformOption,
+    Promise,
     Providers,
     Recommendation,
 )
-from cloneproof.advice.regret import SamplingBudget, is_listed, over_time, random_regret, regret_of
+from cloneproof.advice.regret import (
+    CLOSE,
+    SamplingBudget,
+    cheapest_seasons,
+    enough_rounds,
+    is_listed,
+    over_time,
+    random_regret,
+    rank,
+    regret_of,
+)
 from cloneproof.advice.segments import added_up, part_of
-from cloneproof.advice.tuning import DECLARED, GAMEABLE, INFORMED, RESERVOIRS, SLOW, enough_rounds, tuned_mechanisms
-from cloneproof.analysis.audit.audit import audit
+from cloneproof.advice.tuning import DECLARED, GAMEABLE, INFORMED, RESERVOIRS, SLOW, tuned_mechanisms
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.result import Verdict
 from cloneproof.analysis.audit.theorems import by_shares
 from cloneproof.analysis.evaluate import check_mechanism_or_box
 from cloneproof.analysis.gain import checked_caught
 from cloneproof.analysis.search import QUICK, SEARCH, THOROUGH, Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
-from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.engines.plays import Play, plays
+from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, MarketError, OutOfTimeError
-from cloneproof.market.market import Agent, Ends, Market
-from cloneproof.market.priors import Point, Prior
+from cloneproof.market.market import Ends, Market
+from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.catalogue import ON_PAGES_ONLY
 from cloneproof.mechanisms.mechanism import Mechanism
 
-REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
 UNLIMITED = "Not everything was looked at: `--thorough` counts six times the work."
 LEFT_OUT = "The other end of the season, and what it costs if all do what pays, are looked at with `--thorough`."
 RANKED, OTHER_END, PRICED, RANGED, DRAWN = 0.25, 0.05, 0.03, 0.03, 0.04  # Parts of the time for each question:
@@ -65,68 +68,18 @@ FIRST_PATIENCE = 1.0  # Exact figures of the first mechanism may take this many 
 LONGEST_SLOW = 10**5  # Longer runs of slow mechanisms are not sampled.
 TOO_LATE = "there was no time left for it"
 TOO_SLOW = "it has no closed form, and sampling it takes longer than there was"
-NAMED = (
-    "Whatever a provider knows, no list with copies earns it more than weights on its items, each listed once. Here "
-    "each provider names its best item, by all the weight on it."
-)
 DEARER = "it costs {:,.0f} where providers know their items, more than the first one"
 UNLISTED = "ranked only where rates are listed, as the promise depends on true bounds"
 INTERRUPTED = "Interrupted: this is what was found by then."
 FRONTIER, FRONTIER_PART = 30.0, 0.7  # counted work for what is not clone-proof, at most and of the budget; of time, all
-MEASURED = (
-    "Not proven: of {} lists tried none surely pays; the most was {:+.0%} ± {:.0%} of the honest payoff, by {}. "
-    "Measured for the rates and the horizon declared here."
-)
-CEILING = "No list gains a provider more than naming its best item alone, {:.0%} at most: proven."
 NOT_COMPARED = "Not compared, as sampling them takes longer than there was"
+MAY_COST_LESS = "Among honest providers they may cost less than the one named."
 NOT_PLAYED = "Not on the frontier, as playing them takes longer than there was: {}."
 LEARNED = 0.5  # A mechanism that costs more than this part of random play has learned little.
 ENDS: dict[Ends, str] = {
     "at-horizon": "after {:,} rounds",
     "at-random": "at random, after {:,} rounds on average",
 }
-
-
-def assess_named(market: Market, named: Market, mechanism: Mechanism) -> AssessedMechanism:
-    """Assess a mechanism under which shares of draws are all that counts, for agents who name their best original.
-
-    Assumes `theorems.by_shares`; `named` is the market of what they name.
-    """
-    starts = exploration(named, mechanism) if market.ends == "at-horizon" else (None, None)
-    return AssessedMechanism(mechanism, UNKNOWN, "clone-proof", 0.0, *starts, NAMED, seen=seen(named, mechanism))
-
-
-def assess_informed(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
-    """`assess` for agents who know their means: audited at a few realisations of them."""
-    verdict: Verdict = "clone-proof"
-    gain = 0.0
-    for realised in realised_markets(market, sampling.seed):
-        try:
-            audited = audit(realised, mechanism, tolerance=TOLERANCE, search=sampling.search(0.3))
-        except CloneproofError as refusal:
-            return str(refusal)
-        gain = max(gain, relative_gain(audited))
-        if audited.verdict != "clone-proof" and verdict != "exploitable":
-            verdict = audited.verdict
-    said = {
-        "clone-proof": f"No provider that knows its items gains by copies, at {REALISATIONS} draws of all rates.",
-        "undecided": (
-            f"No copies were found to pay for providers that know their items, at {REALISATIONS} draws of everybody's "
-            f"rates; gains up to {gain:.1%} are not ruled out."
-        ),
-        "exploitable": "Copies pay for providers that know their items.",
-    }[verdict]
-    claims = "; ".join(str(claim) for claim in mechanism.claims if "informed" in claim.property)
-    said += f" Claimed: {claims}." if claims else ""
-    starts = exploration(market, mechanism)
-    return AssessedMechanism(mechanism, UNKNOWN, verdict, gain, *starts, said, seen=seen(market, mechanism))
-
-
-def realised_markets(market: Market, seed: int) -> list[Market]:
-    """Return a few realisations of everybody's means, as markets of points."""
-    worlds = drawn_means(market, (seed, 18), REALISATIONS)
-    realised = [[Agent(name, prior=[*map(Point, means)]) for name, means in world.items()] for world in worlds]
-    return [market.with_agents(agents) for agents in realised]
 
 
 def recommend(
@@ -214,7 +167,8 @@ def recommend(
     >>> advised.choice.verdict, advised.fits
     ('clone-proof', True)
     """
-    market = asked_market(market, agents, originals, horizon, rates, values, segments)
+    declared = {"agents": agents, "originals": originals, "horizon": horizon}
+    market = asked_market(market, {**declared, "rates": rates, "values": values, "segments": segments})
     search = search.within(seconds)
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
@@ -234,25 +188,22 @@ def recommend(
         seasons = cheapest_seasons(market, lifetime, between) if lifetime or between else None
         market = market if seasons is None else market.with_horizon(seasons.length)
         quick = not search.thorough and search.seconds is None
-        question = _Question(providers, accounts, seasons, *_own(own), search.seed, caught, quick)
-        if market.segments:
-            advised = _in_each_segment(market, question, clock)
-        else:
-            advised = _recommended(market, question, clock)
-        return _with_frontier(advised, question, clock, promise)
+        question = _Question(providers, accounts, seasons, _checked_own(own), search.seed, caught, promise, quick)
+        advised = _in_each_segment(market, question, clock) if market.segments else _advised(market, question, clock)
+        return _with_frontier(advised, question, clock)
 
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked of a market: checked arguments of `recommend`, own mechanisms apart from black boxes."""
+    """What is asked of a market: checked arguments of `recommend`."""
 
     providers: Providers
     accounts: Accounts
     seasons: CheapestSeasons | None
-    boxes: Mapping[str, BlackBox]
-    mechanisms: list[Mechanism]
+    own: Mapping[str, Mechanism | BlackBox]
     seed: int
     caught: float
+    promise: Promise
     quick: bool  # leave out what takes long and does not choose
     part: bool = False  # of a market with segments, where sums are shown
 
@@ -261,32 +212,17 @@ class _Question:
         return self.providers == "informed"
 
     @property
-    def cheap_accounts(self) -> bool:
-        return self.accounts == "cheap"
+    def own_mechanisms(self) -> list[Mechanism]:
+        return [policy for policy in self.own.values() if not isinstance(policy, BlackBox)]
 
 
-def _recommended(market: Market, question: _Question, clock: Deadline) -> Recommendation:
-    """`recommend` for a market without segments, until the clock says so."""
-    so_far = Recommendation(
-        market, question.providers, (), {}, None, random_regret(market), False, "", accounts=question.accounts,
-        account_floor=None if market.places else account_floor(market), seasons=question.seasons,
-    )  # fmt: skip
-    try:
-        with interrupts_raised():
-            stages = _Stages(market, question, clock, clock.left or 0.0).run(so_far)
-            with Deadline((clock.left or 0.0) + FIRST_PATIENCE).for_engines():
-                so_far = next(stages)  # something is said of the first ones in any case
-            with clock.for_engines():
-                for stage in stages:
-                    so_far = stage
-    except KeyboardInterrupt:
-        if not so_far.ranked:
-            raise
-        so_far = replace(so_far, interrupted=True, notes=(*so_far.notes, INTERRUPTED))
-    except OutOfTimeError:
-        so_far = replace(so_far, left=True, notes=(*so_far.notes, _over(clock)))
-    so_far = replace(so_far, ranked=tuple(with_late_rewards(market, entry) for entry in so_far.ranked))
-    return _judged_fit(so_far, clock)
+def _checked_own(own: Mapping[str, Mechanism | BlackBox] | None) -> dict[str, Mechanism | BlackBox]:
+    """Return the platform's own mechanisms under the names that it gave them, then its black boxes."""
+    policies = {} if own is None else dict(own)
+    for policy in policies.values():
+        check_mechanism_or_box(policy)
+    boxes = {name: policy for name, policy in policies.items() if isinstance(policy, BlackBox)}
+    return {name: replace(policy, name=name) for name, policy in policies.items() if name not in boxes} | boxes
 
 
 def _in_each_segment(market: Market, question: _Question, clock: Deadline) -> Recommendation:
@@ -294,9 +230,9 @@ def _in_each_segment(market: Market, question: _Question, clock: Deadline) -> Re
     question = replace(question, part=True)
     alike = {id(segment): segment for segment in market.by_segment.values()}  # such segments are asked about once
     clocks = (part_of(clock, place, len(alike) + 1) for place in range(len(alike) + 1))  # each as it is asked for
-    advised = {key: _recommended(segment, question, next(clocks)) for key, segment in alike.items()}
+    advised = {key: _advised(segment, question, next(clocks)) for key, segment in alike.items()}
     apart = isinstance(market.positions, Mapping)  # then there is no page for all
-    pooled = None if apart else _recommended(market.pooled(), question, next(clocks))
+    pooled = None if apart else _advised(market.pooled(), question, next(clocks))
     by_segment = {name: advised[id(segment)] for name, segment in market.by_segment.items()}
     return _judged_fit(added_up(market, by_segment, pooled), clock)
 
@@ -312,18 +248,36 @@ def _over(clock: Deadline) -> str:
 
 def _judged_fit(advised: Recommendation, clock: Deadline) -> Recommendation:
     """Return the recommendation with whether it fits and, if not, with advice."""
-    at_random = advised.cost_of(Estimate(advised.random_regret, 0.0, "estimated", "")).value
-    fits = bool(advised.ranked) and advised.cost.value <= LEARNED * at_random
+    fits = bool(advised.ranked) and advised.cost.value <= LEARNED * advised.random_cost
     unknown = not advised.ranked and (advised.candidates or advised.left)
     advice = "" if fits or unknown else _advice(advised.market, advised.ranked, advised.random_regret, clock)
     return replace(advised, fits=fits, advice=advice, seconds=clock.elapsed)
 
 
-def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline, promise: Promise) -> Recommendation:
+def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: float, clock: Deadline) -> str:
+    """Return what would have to change for a clone-proof mechanism to learn."""
+    rounds = enough_rounds(market, LEARNED, clock)
+    enough = (
+        f"From about {rounds:,} rounds on the reservoir would cost less than half of that; or with fewer providers, or "
+        "with items that differ more."
+        if rounds is not None
+        else "More rounds, fewer providers or larger differences may help."
+    )
+    if not ranked:
+        return f"Nothing clone-proof fits this traffic. {enough}"
+    share = ranked[0].regret.value / at_random if at_random > 0 else 0.0
+    return (
+        f"Nothing clone-proof fits this traffic: the best of them costs {share:.0%} of what playing items at random "
+        f"costs. {enough}"
+    )
+
+
+def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline) -> Recommendation:
     """Add what every other mechanism loses and what copies gain there; what keeps a weaker promise may then be first.
 
     Where work is counted it has its own, so that what was asked before is answered as before.
     """
+    promise = question.promise
     if question.informed or (clock.spent and not is_counted()) or advised.interrupted:
         return replace(advised, promise=promise)
     seconds = min(FRONTIER, FRONTIER_PART * (clock.budget or 0.0)) if is_counted() else clock.left or 0.0
@@ -331,7 +285,7 @@ def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline
     try:
         with interrupts_raised():
             rows, slow = frontier(
-                advised.market, advised.ranked, question.mechanisms, seconds, question.seed, question.caught
+                advised.market, advised.ranked, question.own_mechanisms, seconds, question.seed, question.caught
             )
     except KeyboardInterrupt:
         return replace(advised, interrupted=True, notes=(*advised.notes, INTERRUPTED))
@@ -345,207 +299,246 @@ def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline
     first, *others = kept  # the smallest loss first
     rivals = [row.name for row in others if first.lost.high > (1 + CLOSE) * row.lost.low]
     ranked = [entry for entry in advised.ranked if entry.name == first.name]
-    if not ranked and first.mechanism is not None and first.found is not None:
-        longest, most = max(plays(advised.market, first.mechanism), key=_rounds), best_reward(advised.market)
-        said = MEASURED.format(first.tried, first.found.value, first.found.error, first.copies)
-        said = said if first.at_most is None else CEILING.format(first.at_most)
-        regret, told = weighted_sum([(most, first.lost)]), seen(longest.market, longest.mechanism)
-        ranked = [AssessedMechanism(first.mechanism, regret, "undecided", first.gain, None, None, said, seen=told)]
+    if not ranked and first.found is not None:
+        ranked = [measured_mechanism(advised.market, first, first.found)]
     ranked += [entry for entry in advised.ranked if entry not in ranked]
     chosen = replace(advised, ranked=tuple(ranked), settled=not rivals, candidates=(first.name, *rivals))
     return _judged_fit(chosen, clock)
 
 
-def _rounds(play: Play) -> int:
-    return play.market.horizon
+def _advised(market: Market, question: _Question, clock: Deadline) -> Recommendation:
+    """`recommend` for a market without segments, until the clock says so."""
+    nothing_yet = Recommendation(
+        market, question.providers, (), {}, None, random_regret(market), False, "", accounts=question.accounts,
+        account_floor=None if market.places else account_floor(market), seasons=question.seasons,
+    )  # fmt: skip
+    advisor = _Advisor(market, question, clock, clock.left or 0.0, nothing_yet)
+    try:
+        with interrupts_raised():
+            with Deadline((clock.left or 0.0) + FIRST_PATIENCE).for_engines():
+                advisor.rank_free()  # something is said of the first ones in any case
+            with clock.for_engines():
+                advisor.go_on()
+    except KeyboardInterrupt:
+        if not advisor.advice.ranked:
+            raise
+        advisor.note(INTERRUPTED, interrupted=True)
+    except OutOfTimeError:
+        advisor.note(_over(clock), left=True)
+    late = tuple(with_late_rewards(market, entry) for entry in advisor.advice.ranked)
+    return _judged_fit(replace(advisor.advice, ranked=late), clock)
 
 
-@dataclass(frozen=True)
-class _Stages:
-    """The questions of a recommendation, the most important first; nothing starts once the time is over."""
+@dataclass
+class _Advisor:
+    """Asks the questions of a recommendation, the most important first; nothing starts once the time is over.
+
+    What is found out stands in `advice` at once, so that an interrupt leaves what is known by then.
+    """
 
     market: Market
-    asked: _Question
+    question: _Question
     clock: Deadline
     budget: float  # seconds for all questions; a segment has a share of the clock's
+    advice: Recommendation
 
     @cached_property
     def registered(self) -> Market:
         """What is registered under mechanisms on slots: informed agents name their best original."""
-        return market_of_bests(self.market) if self.asked.informed else self.market
+        return market_of_bests(self.market) if self.question.informed else self.market
+
+    def learn(self, **answers: Any) -> None:  # noqa: ANN401
+        """Add answers to the advice."""
+        self.advice = replace(self.advice, **answers)
+
+    def note(self, words: str, **answers: Any) -> None:  # noqa: ANN401
+        """Add a note to the advice, and answers."""
+        self.learn(notes=(*self.advice.notes, words), **answers)
 
     def sampling(self, share: float) -> SamplingBudget:
-        return SamplingBudget(share * self.budget, self.asked.seed, self.asked.caught)
+        return SamplingBudget(share * self.budget, self.question.seed, self.question.caught)
 
-    def run(self, so_far: Recommendation) -> Iterator[Recommendation]:
-        """Yield what is known after each step."""
-        tell, clock, market = self.clock.tell, self.clock, self.market
-        tell(0, 100, "tuning and auditing")
-        so_far, free = self._judged(so_far, _free(market))
-        tell(10, 100, "sampling")
-        so_far = self._ranked(so_far, free)
-        yield so_far
-        tell(50, 100, "tuning and auditing")
-        for name in INFORMED if self.asked.informed else _declared(market):
-            so_far = self._with_declared(so_far, name)
-            yield so_far
-        tell(55, 100, "best responses")
-        deep = is_listed(market) or not self.asked.quick
-        so_far = self._with_price(so_far) if deep else replace(so_far, notes=(*so_far.notes, LEFT_OUT))
-        yield so_far
-        tell(60, 100, "the end of the season")
-        if deep and not self.asked.informed and so_far.ranked and not clock.spent and not market.places:
-            so_far = replace(so_far, options=self._ends(so_far))
-            yield so_far
-        if self.asked.quick and self.asked.part:
-            tell(100, 100, "done")
-            yield replace(so_far, ranked=tuple(map(self._with_account, so_far.ranked)))
-            return
-        tell(70, 100, "what may be wrong")
-        for chosen in [so_far.choice, so_far.cheaper] if so_far.ranked else []:
-            if chosen is not None and not clock.spent and not market.places:
-                so_far = _replaced(so_far, chosen, self._detailed(chosen))
-                yield so_far
-        tell(90, 100, "what visitors see")
-        for entry in so_far.ranked:
-            if (entry is so_far.choice or entry.regret.value < LEARNED * so_far.random_regret) and not clock.spent:
-                curve = over_time(self.registered, entry.mechanism, self.sampling(DRAWN), at_end=entry.regret)
-                so_far = _replaced(so_far, entry, replace(entry, over_time=curve))
-        if clock.spent:
-            so_far = replace(so_far, notes=(*so_far.notes, _over(clock)), left=True)
-        tell(100, 100, "done")
-        yield so_far
-
-    def _judged(self, so_far: Recommendation, names: Sequence[str]) -> tuple[Recommendation, list[AssessedMechanism]]:
-        """Tune and audit mechanisms, own ones too; return those that are clone-proof, their regrets still open."""
-        market, judged = self.market, list[AssessedMechanism]()
-        others = dict(so_far.others)
-        own = [mechanism.name for mechanism in self.asked.mechanisms]
-        for name in (names[0], *own, *self.asked.boxes, *names[1:]):
-            if self.clock.spent and judged:
-                others[name] = TOO_LATE
-            elif name in self.asked.boxes:
-                others[name] = box_judgement(market, self.asked.boxes[name], self.sampling(AUDITED))
-            else:
-                candidates = [mechanism for mechanism in self.asked.mechanisms if mechanism.name == name]
-                if not candidates:
-                    with self.clock.share(2).for_engines():
-                        candidates, refused = tuned_mechanisms([name], self.registered)
-                    others |= refused
-                for candidate in candidates:
-                    assessed = self._assessed(candidate)
-                    if isinstance(assessed, str):
-                        others[name] = assessed
-                    else:
-                        judged.append(assessed)
-        return replace(so_far, others=others), judged
-
-    def _assessed(self, mechanism: Mechanism) -> AssessedMechanism | str:
-        """Assess what a mechanism promises; or say why it is not ranked."""
-        market, informed = self.market, self.asked.informed
-        if informed and all(by_shares(audit_case(market, mechanism, agent.name)) for agent in market.agents):
-            return assess_named(market, self.registered, mechanism)
-        judge = assess_informed if informed else assess
-        assessed = judge(market, mechanism, self.sampling(AUDITED))
-        if isinstance(assessed, str):
-            return assessed
-        ceiling = market.ends == "at-random"  # is known, if without a guarantee: the promise says so
-        open_question = assessed.verdict == "undecided" and not informed and not ceiling
-        if assessed.verdict == "exploitable" or open_question:
-            return f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
-        return assessed
-
-    def _ranked(self, so_far: Recommendation, judged: list[AssessedMechanism]) -> Recommendation:
-        """Rank mechanisms by their regrets, sampled until the first is settled."""
+    def rank_free(self) -> None:
+        """Rank what needs no declaration, and the platform's own mechanisms, sampled until the first is settled."""
+        self.clock.tell(0, 100, "tuning and auditing")
+        best_known, *free = _free(self.market)
+        judged = [*self._judged((best_known, *self.question.own, *free), self.registered)]
+        self.clock.tell(10, 100, "sampling")
         seconds = self.clock.within(self.sampling(RANKED).seconds)
 
         def tell(share: float) -> None:
             self.clock.tell(10 + round(40 * share), 100, "sampling")
 
-        ranking = rank(self.registered, [entry.mechanism for entry in judged], seconds, self.asked.seed, tell)
-        rows, others = list[AssessedMechanism](), dict(so_far.others)
-        for row, regret in zip(judged, ranking.regrets, strict=True):
+        ranking = rank(self.registered, [entry.mechanism for entry in judged], seconds, self.question.seed, tell)
+        ranked, others = list[AssessedMechanism](), self.advice.others
+        for entry, regret in zip(judged, ranking.regrets, strict=True):
             if regret is None:
-                others[row.name] = TOO_SLOW
+                others[entry.name] = TOO_SLOW
             else:
-                gain = self._account_gain(row.mechanism)
-                rows.append(replace(row, regret=regret, account_gain=gain))
-        so_far = _sorted(replace(so_far, others=others), rows)
+                ranked.append(self._priced(entry, regret))
         late = [name for name, why in others.items() if why in (TOO_LATE, TOO_SLOW)]
-        if not so_far.ranked:
-            return replace(so_far, candidates=tuple(late))
-        first = [entry.mechanism for entry in judged].index(so_far.choice.mechanism)
-        rivals = [judged[k].name for k in ranking.rivals(first)]
-        if self.asked.cheap_accounts:
-            rivals = _dearer_rivals(so_far) + [name for name in rivals if name in others]
-        rivals = [name for name in dict.fromkeys((*rivals, *late)) if self._is_rival(so_far, name)]
-        return replace(so_far, settled=not rivals, candidates=(so_far.choice.name, *rivals))
+        self._rank(ranked)
+        if not ranked:
+            self.learn(candidates=tuple(late))
+            return
+        choice = self.advice.choice
+        rivals = [judged[k].name for k in ranking.rivals([entry.mechanism for entry in judged].index(choice.mechanism))]
+        if self.question.accounts == "cheap":
+            rivals = _dearer_rivals(self.advice) + [name for name in rivals if name in others]
+        by_name = {entry.name: entry for entry in ranked}
+        cheaper = [  # those that could be chosen instead of the first one, if they cost less
+            name
+            for name in dict.fromkeys((*rivals, *late))
+            if name not in by_name or by_name[name].needs == "" or choice.needs != ""
+        ]
+        self.learn(settled=not cheaper, candidates=(choice.name, *cheaper))
+
+    def go_on(self) -> None:
+        """Ask all other questions."""
+        tell, clock, market, question = self.clock.tell, self.clock, self.market, self.question
+        tell(50, 100, "tuning and auditing")
+        for name in INFORMED if question.informed else _declared(market):
+            self._add_declared(name)
+        tell(55, 100, "best responses")
+        deep = is_listed(market) or not question.quick
+        if deep:
+            self._add_price()
+        else:
+            self.note(LEFT_OUT)
+        tell(60, 100, "the end of the season")
+        if deep and not question.informed and self.advice.ranked and not clock.spent and not market.places:
+            self.learn(options=self._ends())
+        if question.quick and question.part:
+            tell(100, 100, "done")
+            self.learn(ranked=tuple(map(self._with_account, self.advice.ranked)))
+            return
+        tell(70, 100, "what may be wrong")
+        for chosen in [self.advice.choice, self.advice.cheaper] if self.advice.ranked else []:
+            if chosen is not None and not clock.spent and not market.places:
+                self._replace(chosen, self._detailed(chosen))
+        tell(90, 100, "what visitors see")
+        for entry in self.advice.ranked:
+            learned = entry.regret.value < LEARNED * self.advice.random_regret
+            if (entry is self.advice.choice or learned) and not clock.spent:
+                curve = over_time(self.registered, entry.mechanism, self.sampling(DRAWN), at_end=entry.regret)
+                self._replace(entry, replace(entry, over_time=curve))
+        if clock.spent:
+            self.note(_over(clock), left=True)
+        tell(100, 100, "done")
+
+    def _judged(self, names: Sequence[str], market: Market) -> Iterator[AssessedMechanism]:
+        """Tune and audit mechanisms; yield those that are clone-proof, their regrets still open.
+
+        Why others are not is noted; so is that there was no time, if any was judged by then.
+        """
+        some, others = bool(self.advice.ranked), self.advice.others
+        for name in names:
+            own = self.question.own.get(name)
+            if self.clock.spent and some:
+                others[name] = TOO_LATE
+                continue
+            if isinstance(own, BlackBox):
+                others[name] = box_judgement(market, own, self.sampling(AUDITED))
+                continue
+            candidates = [] if own is None else [own]
+            if own is None:
+                with self.clock.share(2).for_engines():
+                    candidates, refused = tuned_mechanisms([name], market)
+                others |= refused
+            for candidate in candidates:
+                try:
+                    assessed = self._assessed(candidate)
+                except CloneproofError as refusal:
+                    others[name] = str(refusal)
+                else:
+                    some = True
+                    yield assessed
+
+    def _assessed(self, mechanism: Mechanism) -> AssessedMechanism:
+        """Assess what a mechanism promises; or raise why it is not ranked."""
+        market, informed = self.market, self.question.informed
+        if informed and all(by_shares(audit_case(market, mechanism, agent.name)) for agent in market.agents):
+            return assess_named(self.registered, mechanism)
+        judge = assess_informed if informed else assess
+        assessed = judge(market, mechanism, self.sampling(AUDITED))
+        ceiling = market.ends == "at-random"  # is known, if without a guarantee: the promise says so
+        open_question = assessed.verdict == "undecided" and not informed and not ceiling
+        if assessed.verdict == "exploitable" or open_question:
+            gained = f"copies gain up to {assessed.gain:.1%} of the honest payoff"
+            raise NotRankedError(f"{assessed.verdict}: {gained}")
+        return assessed
+
+    def _priced(self, entry: AssessedMechanism, regret: Estimate) -> AssessedMechanism:
+        """Add the regret and, if that ranks mechanisms, what a second account gains."""
+        cheap = self.question.accounts == "cheap"
+        gain = second_account_gain(self.market, entry.mechanism, self._accounts) if cheap else None
+        return replace(entry, regret=regret, account_gain=gain)
 
     @property
     def _accounts(self) -> SamplingBudget:
-        return self.sampling(RANGED if self.asked.cheap_accounts else OTHERWISE)
+        return self.sampling(RANGED if self.question.accounts == "cheap" else OTHERWISE)
 
-    def _account_gain(self, mechanism: Mechanism) -> Estimate | None:
-        """Return what a second account gains, if that ranks mechanisms."""
-        return second_account_gain(self.market, mechanism, self._accounts) if self.asked.cheap_accounts else None
+    def _rank(self, entries: Sequence[AssessedMechanism]) -> None:
+        """Put first those that learn, and of these the ones that need no declaration."""
+        learned, cheap = LEARNED * self.advice.random_regret, self.question.accounts == "cheap"
 
-    def _is_rival(self, so_far: Recommendation, name: str) -> bool:
-        """Return whether a mechanism could be chosen instead of the first one, if it costs less."""
-        by_name = {entry.name: entry for entry in so_far.ranked}
-        return name not in by_name or by_name[name].needs == "" or so_far.choice.needs != ""
+        def place(entry: AssessedMechanism) -> tuple[bool, bool, float]:
+            return entry.regret.value > learned, entry.needs != "", _cost(entry, cheap).value
 
-    def _with_declared(self, so_far: Recommendation, name: str) -> Recommendation:
+        self.learn(ranked=tuple(sorted(entries, key=place)))
+
+    def _replace(self, old: AssessedMechanism, new: AssessedMechanism) -> None:
+        self.learn(ranked=tuple(new if entry is old else entry for entry in self.advice.ranked))
+
+    def _add_declared(self, name: str) -> None:
         """Add a mechanism whose promise needs a declaration, or one for informed agents that costs less than naming."""
-        if not self.asked.informed and not is_listed(self.market) and self.market.gap is None:
-            return replace(so_far, others=so_far.others | {name: UNLISTED})
-        if self.clock.spent:
-            return replace(so_far, others=so_far.others | {name: TOO_LATE})
-        with self.clock.share(2).for_engines():
-            candidates, refused = tuned_mechanisms([name], self.market)
-        so_far = replace(so_far, others=so_far.others | refused)
-        for candidate in candidates:
-            assessed = self._assessed(candidate)
-            regret = None if isinstance(assessed, str) else regret_of(self.market, candidate, self.sampling(PRICED))
-            if isinstance(assessed, str) or regret is None:
-                why = assessed if isinstance(assessed, str) else TOO_SLOW
-                so_far = replace(so_far, others=so_far.others | {name: why})
-            elif self.asked.informed and so_far.ranked and regret.value >= so_far.choice.regret.value:
-                so_far = replace(so_far, others=so_far.others | {name: DEARER.format(regret.value)})
+        informed, others = self.question.informed, self.advice.others
+        if not informed and not is_listed(self.market) and self.market.gap is None:
+            others[name] = UNLISTED
+            return
+        for entry in self._judged([name], self.market):
+            regret, ranked = regret_of(self.market, entry.mechanism, self.sampling(PRICED)), self.advice.ranked
+            if regret is None:
+                others[name] = TOO_SLOW
+            elif informed and ranked and regret.value >= self.advice.choice.regret.value:
+                others[name] = DEARER.format(regret.value)
             else:
-                gain = self._account_gain(candidate)
-                so_far = _sorted(so_far, (*so_far.ranked, replace(assessed, regret=regret, account_gain=gain)))
-        if so_far.ranked and so_far.candidates and so_far.choice.name not in so_far.candidates:
-            so_far = replace(so_far, candidates=(so_far.choice.name, *so_far.candidates[1:]))
-        return so_far
+                self._rank((*ranked, self._priced(entry, regret)))
+        candidates = self.advice.candidates
+        if self.advice.ranked and candidates and self.advice.choice.name not in candidates:
+            self.learn(candidates=(self.advice.choice.name, *candidates[1:]))
 
-    def _with_price(self, so_far: Recommendation) -> Recommendation:
+    def _add_price(self) -> None:
         """Add the price of honesty, where the end is fixed and there is time."""
         market, budget = self.market, self.budget
         slow = not is_counted() and budget >= PATIENT and market.horizon <= LONGEST_SLOW
         unknown = [] if slow else list(SLOW)
         if not self.clock.spent and market.ends == "at-horizon" and not market.places:
             gameable, _ = tuned_mechanisms((*GAMEABLE, *SLOW) if slow else GAMEABLE, market)
-            gameable += [mechanism for mechanism in self.asked.mechanisms if market.horizon <= LONGEST_SLOW]
+            gameable += self.question.own_mechanisms if market.horizon <= LONGEST_SLOW else []
             seconds = self.clock.within(budget / 3)
             price, more = price_of_honesty(market, gameable, self.sampling(PRICED), seconds)
-            so_far, unknown = replace(so_far, price=price), more + unknown
-        return replace(so_far, notes=_notes(unknown))
+            self.learn(price=price)
+            unknown = more + unknown
+        if unknown:
+            self.learn(notes=(f"{NOT_COMPARED}: {', '.join(unknown)}. {MAY_COST_LESS}",))
 
-    def _ends(self, so_far: Recommendation) -> tuple[PlatformOption, ...]:
+    def _ends(self) -> tuple[PlatformOption, ...]:
         """Return what the best mechanism costs at either end of the season."""
         options = []
         for ends, words in ENDS.items():
-            choice, regret = so_far.choice.name, so_far.choice.regret
-            gain: float | None = so_far.choice.gain
+            choice, regret = self.advice.choice.name, self.advice.choice.regret
+            gain: float | None = self.advice.choice.gain
             if ends != self.market.ends:
                 market = self.market.with_horizon(self.market.horizon, ends)
-                tuned = [entry.mechanism for entry in so_far.ranked if entry.name in _free(market)]  # for every end
+                free = _free(market)
+                tuned = [entry.mechanism for entry in self.advice.ranked if entry.name in free]  # for every end
                 names = {mechanism.name for mechanism in tuned}
-                tuned += tuned_mechanisms([name for name in _free(market) if name not in names], market)[0]
-                ranking = rank(market, tuned, self.clock.within(self.sampling(OTHER_END).seconds), self.asked.seed)
-                costs = [
-                    (regret, rival) for regret, rival in zip(ranking.regrets, tuned, strict=True) if regret is not None
-                ]
+                tuned += tuned_mechanisms([name for name in free if name not in names], market)[0]
+                seconds = self.clock.within(self.sampling(OTHER_END).seconds)
+                ranking = rank(market, tuned, seconds, self.question.seed)
+                regrets = zip(ranking.regrets, tuned, strict=True)
+                costs = [(cost, mechanism) for cost, mechanism in regrets if cost is not None]
                 if not costs:
                     continue
                 regret, cheapest = min(costs, key=lambda pair: pair[0].value)
@@ -557,7 +550,7 @@ class _Stages:
     def _detailed(self, entry: AssessedMechanism) -> AssessedMechanism:
         """Add what happens if a declaration is wrong, and what a second account gains."""
         wrong = wrong_declarations(self.registered, entry.mechanism, self.sampling(RANGED), self.sampling(OTHERWISE))
-        if self.asked.informed:
+        if self.question.informed:
             wrong += (if_bayesian(self.market, entry.mechanism, self.sampling(OTHERWISE)),)
         return replace(self._with_account(entry), wrong=wrong)
 
@@ -591,53 +584,3 @@ def _dearer_rivals(so_far: Recommendation) -> list[str]:
     first = _cost(so_far.choice, cheap_accounts=True)
     rest = [(entry.name, _cost(entry, cheap_accounts=True)) for entry in so_far.ranked[1:]]
     return [name for name, cost in rest if first.high > (1 + CLOSE) * cost.low]
-
-
-def _sorted(so_far: Recommendation, ranked: Sequence[AssessedMechanism]) -> Recommendation:
-    """Those that learn come first, of these the ones that need no declaration."""
-    learned, cheap = LEARNED * so_far.random_regret, so_far.accounts == "cheap"
-
-    def place(entry: AssessedMechanism) -> tuple[bool, bool, float]:
-        return entry.regret.value > learned, entry.needs != "", _cost(entry, cheap).value
-
-    return replace(so_far, ranked=tuple(sorted(ranked, key=place)))
-
-
-def _replaced(so_far: Recommendation, old: AssessedMechanism, new: AssessedMechanism) -> Recommendation:
-    return replace(so_far, ranked=tuple(new if entry is old else entry for entry in so_far.ranked))
-
-
-def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, BlackBox], list[Mechanism]]:
-    """Black boxes by name, and mechanisms under their names."""
-    boxes, mechanisms = dict[str, BlackBox](), list[Mechanism]()
-    for name, policy in {} if own is None else dict(own).items():
-        check_mechanism_or_box(policy)
-        if isinstance(policy, BlackBox):
-            boxes[name] = policy
-        else:
-            mechanisms.append(replace(policy, name=name))
-    return boxes, mechanisms
-
-
-def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: float, clock: Deadline) -> str:
-    """Return what would have to change for a clone-proof mechanism to learn."""
-    rounds = enough_rounds(market, LEARNED, clock)
-    enough = (
-        f"From about {rounds:,} rounds on the reservoir would cost less than half of that; or with fewer providers, or "
-        "with items that differ more."
-        if rounds is not None
-        else "More rounds, fewer providers or larger differences may help."
-    )
-    if not ranked:
-        return f"Nothing clone-proof fits this traffic. {enough}"
-    share = ranked[0].regret.value / at_random if at_random > 0 else 0.0
-    return (
-        f"Nothing clone-proof fits this traffic: the best of them costs {share:.0%} of what playing items at random "
-        f"costs. {enough}"
-    )
-
-
-def _notes(unknown: list[str]) -> tuple[str, ...]:
-    if not unknown:
-        return ()
-    return (f"{NOT_COMPARED}: {', '.join(unknown)}. Among honest providers they may cost less than the one named.",)

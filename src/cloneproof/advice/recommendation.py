@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import tomli_w
 
 from cloneproof._data import Data, columns_of
 from cloneproof._tables import Tabular
-from cloneproof.advice.frontier import FrontierRow, Promise
 from cloneproof.analysis.audit.result import Verdict
 from cloneproof.bounds import season_cost
 from cloneproof.engines.estimate import Estimate
@@ -22,14 +21,27 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 Providers = Literal["bayesian", "informed"]
 Accounts = Literal["checked", "cheap"]
+Promise = Literal["proven", "ceiling", "measured"]  # the strongest first
+TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
 LEAST = 1e-9  # A regret that is not below 0.
 UNKNOWN = Estimate(math.inf, math.inf, "estimated", "not known yet")
 QUOTA = 100  # Registration quota of an agent, where the mechanism has no number of its own.
 
 
-def given_parameters(mechanism: Mechanism) -> dict[str, Any]:
-    """Return the parameters of a mechanism that have a value."""
-    return {key: value for key, value in mechanism.parameters.items() if value is not None}
+@dataclass(frozen=True)
+class OfMechanism(Data):
+    """What is said of a mechanism with its numbers."""
+
+    mechanism: Mechanism
+
+    @property
+    def name(self) -> str:
+        return self.mechanism.name
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters to copy; those without a value are left out."""
+        return {key: value for key, value in self.mechanism.parameters.items() if value is not None}
 
 
 class AwardStart(NamedTuple):
@@ -52,93 +64,54 @@ class CoursePoint(NamedTuple):
 
 @dataclass(frozen=True)
 class WrongDeclaration:
-    """A mechanism whose numbers were made for another market than the true one.
+    """A mechanism whose numbers were made for another market than the true one."""
 
-    what     what was declared wrongly, in words
-    regret   in the true market, everybody honest; None if no engine can compute it
-    gain     the most that an agent gains there by copies or withholding, relative to its honest payoff, error included
-    why      where the gain comes from: a theorem or a computation, with its scope
-    usual    whether one must reckon with it: it is in the range beside the regret
-    """
-
-    what: str
-    regret: Estimate | None
+    what: str  # what was declared wrongly, in words
+    regret: Estimate | None  # in the true market, everybody honest; None if no engine can compute it
+    # the most that an agent gains there by copies or withholding, relative to its honest payoff, error included
     gain: float
-    why: str
-    usual: bool = False
+    why: str  # where the gain comes from: a theorem or a computation, with its scope
+    usual: bool = False  # whether one must reckon with it: it is in the range beside the regret
 
 
 @dataclass(frozen=True)
-class AssessedMechanism(Data):
-    """A mechanism with numbers for the market: what it costs, what it promises, and for how long it explores.
-
-    mechanism      with its parameters
-    regret         expected, everybody honest
-    verdict, gain  of the audit in this market, and the largest relative gain by copies that it could not rule out
-    exploring      the expected share of the rounds before the award or the contest; None if it explores all along
-    starts         the rounds after which these start: expected, and at the latest
-    promise        what is promised under which declared numbers, in a sentence
-    needs          what has to be declared rightly for that; "" for the reservoir family
-    seen           what visitors and sellers will see, and what is assumed to stay
-    over_time      the regret up to some rounds, everybody honest, and how providers shared the rounds
-    wrong          what happens if a declaration is wrong
-    account_gain   what a second account with the same items gains, in rewards; None if it was not computed
-    """
+class AssessedMechanism(OfMechanism):
+    """A mechanism with numbers for the market: what it costs, what it promises, and for how long it explores."""
 
     keys_of_data = (
         "mechanism=name", "parameters", "regret", "verdict", "gain", "exploring", "starts", "promise", "needs",
         "seen", "over_time", "wrong", "account_gain",
     )  # fmt: skip
 
-    mechanism: Mechanism
-    regret: Estimate
-    verdict: Verdict
-    gain: float
+    regret: Estimate  # expected, everybody honest
+    verdict: Verdict  # of the audit in this market
+    gain: float  # the largest relative gain by copies that it could not rule out
+    # the expected share of the rounds before the award or the contest; None if it explores all along
     exploring: float | None
-    starts: AwardStart | None
-    promise: str
-    needs: str = ""
-    seen: str = ""
+    starts: AwardStart | None  # the rounds after which these start: expected, and at the latest
+    promise: str  # what is promised under which declared numbers, in a sentence
+    needs: str = ""  # what has to be declared rightly for that; "" for the reservoir family
+    seen: str = ""  # what visitors and sellers will see, and what is assumed to stay
+    # the regret up to some rounds, everybody honest, and how providers shared the rounds
     over_time: tuple[CoursePoint, ...] = ()
-    wrong: tuple[WrongDeclaration, ...] = ()
+    wrong: tuple[WrongDeclaration, ...] = ()  # what happens if a declaration is wrong
+    # what a second account with the same items gains, in rewards; None if it was not computed
     account_gain: Estimate | None = None
-
-    @property
-    def name(self) -> str:
-        return self.mechanism.name
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Parameters to copy; those without a value are left out."""
-        return given_parameters(self.mechanism)
 
 
 @dataclass(frozen=True)
-class PriceOfHonesty(Data):
-    """Mechanism that is best with honest agents, and its cost if all agents play best responses.
-
-    mechanism          the mechanism of the smallest honest regret
-    honest             its regret if everybody is honest
-    at_best_responses  its regret if everybody does what pays
-    copies, how        what everybody registers then, and how that was found
-    over_time          the regret at best responses up to some rounds
-    """
+class PriceOfHonesty(OfMechanism):
+    """Mechanism of the smallest regret with honest agents, and its cost if all agents play best responses."""
 
     keys_of_data = (
-        "mechanism=mechanism.name", "parameters", "honest", "at_best_responses", "ratio", "copies", "how",
+        "mechanism=name", "parameters", "honest", "at_best_responses", "ratio", "copies", "how",
     )  # fmt: skip
 
-    mechanism: Mechanism
-    honest: Estimate
-    at_best_responses: Estimate
-    copies: str
-    how: str
-    over_time: tuple[CoursePoint, ...] = ()
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Its parameters, without those that have no value."""
-        return given_parameters(self.mechanism)
+    honest: Estimate  # its regret if everybody is honest
+    at_best_responses: Estimate  # its regret if everybody does what pays
+    copies: str  # what everybody registers then
+    how: str  # how that was found
+    over_time: tuple[CoursePoint, ...] = ()  # the regret at best responses up to some rounds
 
     @property
     def ratio(self) -> float:
@@ -146,23 +119,61 @@ class PriceOfHonesty(Data):
 
 
 @dataclass(frozen=True)
+class FrontierRow(OfMechanism):
+    """A mechanism on the frontier, or not: what it loses, and what copies gain."""
+
+    keys_of_data = (
+        "mechanism=name", "parameters", "lost", "promise", "pays", "gain", "at_most", "found", "copies", "tried",
+        "naming", "account", "best",
+    )  # fmt: skip
+
+    lost: Estimate  # its regret, everybody honest, as a part of what perfect knowledge earns
+    # the most that copies gain, as a part of the honest payoff: proven, 0 for nothing; None if nothing is proven
+    at_most: float | None = None
+    # the most that copies or items left out were found to gain; None if nothing was tried
+    found: Estimate | None = None
+    copies: tuple[int, ...] = ()  # the list that gains it
+    tried: int = 0  # how many lists were tried
+    naming: Estimate | None = None  # what listing its best item alone gains a provider that knows it
+    # what a second account with the same items gains, in rewards; None if it was not computed
+    account: Estimate | None = None
+    best: bool = False  # whether no other row is as good in promise, loss and gain, and better in one of them
+
+    @property
+    def promise(self) -> Promise:
+        """What is known of copies."""
+        return "measured" if self.at_most is None else "ceiling" if self.at_most else "proven"
+
+    @property
+    def pays(self) -> bool:
+        """Whether copies surely pay."""
+        return self.found is not None and self.found.low > TOLERANCE
+
+    @property
+    def gain(self) -> float:
+        """The most that copies gain: proven, else as found, and at least 0."""
+        if self.at_most is not None:
+            return self.at_most
+        return math.inf if self.found is None else max(0.0, self.found.value)
+
+    def keeps(self, promise: Promise) -> bool:
+        """Return whether the promise is as strong as that one, and no copies were found to gain beyond it."""
+        kinds, found = get_args(Promise), self.found
+        calm = self.at_most is not None or (found is not None and found.value <= TOLERANCE)
+        return calm and not self.pays and kinds.index(self.promise) <= kinds.index(promise)
+
+
+@dataclass(frozen=True)
 class PlatformOption:
-    """Something that a platform can choose, and what the best mechanism costs then.
+    """Something that a platform can choose, and what the best mechanism costs then."""
 
-    choice     what is chosen, such as the end of a season
-    option     what it may be
-    mechanism  the name of the cheapest mechanism then
-    regret     its regret
-    gain       the largest relative gain by copies that is not ruled out; None for a ceiling that was not computed
-    asked      whether this is the market that was asked about
-    """
-
-    choice: str
-    option: str
-    mechanism: str
-    regret: Estimate
+    choice: str  # what is chosen, such as the end of a season
+    option: str  # what it may be
+    mechanism: str  # the name of the cheapest mechanism then
+    regret: Estimate  # its regret
+    # the largest relative gain by copies that is not ruled out; None for a ceiling that was not computed
     gain: float | None
-    asked: bool
+    asked: bool  # whether this is the market that was asked about
 
 
 @dataclass(frozen=True)
@@ -170,23 +181,15 @@ class CheapestSeasons:
     """Seasons for rates that drift or items that arrive: the mechanism restarts after each.
 
     `cp.bounds.season_length` has the model.
-
-    lifetime    the rounds after which a rate changes, on average; None if rates stay
-    rounds      of all seasons together
-    length      the rounds of one
-    gap         the expected best mean minus an average one
-    one_season  what a single season of all rounds costs, in rewards: that of a tuned reservoir
-    arrivals    the rounds between two new items, on average; None if none arrive
-    waiting     what these are better than the best by, on average and in a round
     """
 
-    lifetime: float | None
-    rounds: int
-    length: int
-    gap: float
-    one_season: float
-    arrivals: float | None = None
-    waiting: float | None = None
+    lifetime: float | None  # the rounds after which a rate changes, on average; None if rates stay
+    rounds: int  # of all seasons together
+    length: int  # the rounds of one
+    gap: float  # the expected best mean minus an average one
+    one_season: float  # what a single season of all rounds costs, in rewards: that of a tuned reservoir
+    arrivals: float | None = None  # the rounds between two new items, on average; None if none arrive
+    waiting: float | None = None  # what these are better than the best by, on average and in a round
 
     def cost(self, regret: Estimate) -> Estimate:
         """Return the cost of all rounds, drift and waiting included, given the regret of a season as it starts."""
@@ -320,6 +323,11 @@ class Recommendation(Tabular):
         """What the choice costs over all rounds, drift included."""
         return self.cost_of(self.choice.regret)
 
+    @property
+    def random_cost(self) -> float:
+        """What playing items at random costs over all rounds, drift included."""
+        return self.cost_of(Estimate(self.random_regret, 0.0, "estimated", "")).value
+
     def cost_of(self, regret: Estimate) -> Estimate:
         """Return what a regret in the market amounts to over all rounds, drift included."""
         return regret if self.seasons is None else self.seasons.cost(regret)
@@ -331,11 +339,6 @@ class Recommendation(Tabular):
         regrets = [regret for regret in usual if regret is not None]
         costs = [self.cost_of(regret).value for regret in [self.choice.regret, *regrets]]
         return (min(costs), max(costs)) if regrets and len(regrets) == len(usual) else None
-
-    @property
-    def alternatives(self) -> tuple[AssessedMechanism, ...]:
-        """Next three mechanisms."""
-        return self.ranked[1:4]
 
     @property
     def cheaper(self) -> AssessedMechanism | None:

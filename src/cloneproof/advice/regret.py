@@ -1,29 +1,53 @@
-"""What a mechanism costs if everybody is honest: its regret, over time, and who is shown meanwhile."""
+"""What mechanisms cost if everybody is honest: regret, over time, who is shown meanwhile, and which costs least.
+
+Regrets are computed where an engine can, and sampled otherwise. A ranking plays mechanisms in the same worlds, so that
+differences vary less than regrets do, until no other one can be much cheaper than the first. Its intervals are
+asymptotic confidence sequences: they hold at all numbers of runs together, so that sampling may stop as soon as they
+decide.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof._clock import count_work
-from cloneproof.advice.recommendation import CoursePoint
+from cloneproof._clock import count_work, is_counted
+from cloneproof.advice.recommendation import CheapestSeasons, CoursePoint
 from cloneproof.analysis.evaluate import exact_evaluations
 from cloneproof.analysis.search import Search
-from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
+from cloneproof.bounds import season_cost, season_length
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, kernel_outcomes, run_cost, run_seconds
-from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Estimands, RunTotals, regret_bounds, with_sum
+from cloneproof.engines.monte_carlo.sampler import (
+    RunPlan,
+    SamplingStatus,
+    available_threads,
+    drive,
+    kernel_outcomes,
+    run_cost,
+    run_seconds,
+)
+from cloneproof.engines.monte_carlo.statistics import (
+    FIRST_TIME,
+    Bounds,
+    Estimands,
+    RunTotals,
+    regret_bounds,
+    with_sum,
+)
 from cloneproof.engines.plays import plays
 from cloneproof.errors import CloneproofError, OutOfTimeError
 from cloneproof.laws.bars import bars_regret
 from cloneproof.laws.best import best_round, places_taken
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import Copies, Market, full_copies
+from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.slots import passing_count
 from cloneproof.mechanisms.parameters.bars_tuning import QUOTED
@@ -39,6 +63,13 @@ ERRORS = 2.58  # An interval at 99 % has this many standard errors.
 POINTS = 7  # A curve over time has this many points,
 FIRST_POINT = 10**4  # the first one after this part of the rounds,
 MOST_CURVE_RUNS = 400  # and at most this many runs.
+SHORTER, SEASONS_TUNED = 16, 5  # Seasons are tuned at this many horizons, each that many times shorter.
+MOST_DOUBLINGS = 10  # Horizons are doubled at most this often to find one that is long enough.
+CONFIDENCE = 0.99  # All comparisons of a ranking hold together with this probability, in the limit of many runs.
+CLOSE = 0.05  # The first mechanism is settled if it costs at most this part more than any other.
+PRECISE = 0.1  # Sampling goes on until the error of the first regret is at most this part of it,
+PRECISE_PART = 0.6  # for at most this part of the time.
+RANK_PATIENCE = 5.0  # The fewest runs of an interval may take this many times as long as there is, if work is counted.
 
 
 @dataclass(frozen=True)
@@ -59,12 +90,6 @@ def is_listed(market: Market) -> bool:
     return all(agent.support is not None for agent in market.agents)
 
 
-def by_closed_form(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Evaluation:
-    """Return the exact payoffs and regret, or raise the engine's refusal."""
-    full = full_copies(market.agents, copies)
-    return exact_evaluations([(market, mechanism)], full, "closed-form")[0][market.horizon]
-
-
 def computed_regret(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Estimate | None:
     """Return the regret by the closed form for listed rates, or by moments for a flat reservoir or bars, or None."""
     regrets = [_computed_in(play.market, play.mechanism, copies) for play in plays(market, mechanism)]
@@ -78,7 +103,8 @@ def _computed_in(market: Market, mechanism: Mechanism, copies: Copies | None) ->
     of_moments = _formula(market, mechanism) if copies is None else None
     try:
         if is_listed(market):  # else quadrature is slower and less exact than runs
-            return by_closed_form(market, mechanism, copies).regret
+            full = full_copies(market.agents, copies)
+            return exact_evaluations([(market, mechanism)], full, "closed-form")[0][market.horizon].regret
     except OutOfTimeError:
         if of_moments is None:
             raise
@@ -188,7 +214,6 @@ def over_time(
     mechanism: Mechanism,
     sampling: SamplingBudget,
     copies: Copies | None = None,
-    points: int = POINTS,
     at_end: Estimate | None = None,
 ) -> tuple[CoursePoint, ...]:
     """Return the regret up to some rounds of the same runs, and how they were shared since the round before.
@@ -199,7 +224,7 @@ def over_time(
     """
     running = replace(mechanism.at_horizon(len(market.agents), market.horizon), fallback=None)  # its first rounds
     first = min(market.horizon, max(10, market.horizon // FIRST_POINT))
-    moments = sorted({round(first * (market.horizon / first) ** (k / (points - 1))) for k in range(points)})
+    moments = sorted({round(first * (market.horizon / first) ** (k / (POINTS - 1))) for k in range(POINTS)})
     full = full_copies(market.agents, copies)
     jobs = [Job(market.with_horizon(rounds, "at-horizon"), running, full, sampling.seed) for rounds in moments]
     cost = sum(map(run_seconds, jobs))
@@ -228,15 +253,20 @@ def expected_best(market: Market) -> float:
     return best_round([agent.priors for agent in market.agents], market.places)
 
 
+def best_reward(market: Market) -> float:
+    """Return what perfect knowledge earns in all rounds and segments."""
+    return sum(own.horizon * expected_best(own) for own in market.by_segment.values())
+
+
 def expected_surplus(market: Market) -> float:
     """Return by how much a new item, of the prior of one of the originals, is better than the best: E(new - best)^+."""
-    lists = [agent.priors for agent in market.agents]
-    kinds = Counter((lists.index(own), prior) for own in lists for prior in own)
-    with_one_more = (
-        count * best_round([(*own, prior) if k == place else own for k, own in enumerate(lists)], market.places)
-        for (place, prior), count in kinds.items()
-    )
-    return max(0.0, sum(with_one_more) / market.originals - expected_best(market))
+    kinds = Counter((agent.priors, prior) for agent in market.agents for prior in agent.priors)
+    with_one_more = 0.0
+    for (originals, prior), count in kinds.items():
+        lists = [agent.priors for agent in market.agents]
+        lists.remove(originals)
+        with_one_more += count * best_round([*lists, (*originals, prior)], market.places)
+    return max(0.0, with_one_more / market.originals - expected_best(market))
 
 
 def random_regret(market: Market) -> float:
@@ -249,3 +279,152 @@ def random_regret(market: Market) -> float:
     else:
         shown = sum(prior.mean for agent in market.agents for prior in agent.priors) / market.originals
     return market.horizon * max(0.0, expected_best(market) - shown)
+
+
+def reservoir_cost(market: Market) -> float:
+    """Return what a reservoir with the numbers for this market costs."""
+    return cost_of(market, mechanism("reservoir", market=market))
+
+
+def cheapest_seasons(market: Market, lifetime: float | None, arrivals: float | None = None) -> CheapestSeasons:
+    """Return the seasons of least cost if rates last `lifetime` rounds and an item arrives in `arrivals`, on average.
+
+    The regret of a season is that of a tuned reservoir, by power laws between horizons that differ sixteenfold.
+    """
+    gap = random_regret(market) / market.horizon
+    waiting = None if arrivals is None else (expected_surplus(market) / arrivals or None)
+    horizons = [market.horizon // SHORTER**k for k in range(SEASONS_TUNED)]
+    tuned = [market.with_horizon(rounds) for rounds in horizons[::-1] if rounds >= len(market.agents)]
+    costs = [max(1e-9, min(gap * own.horizon, reservoir_cost(own))) for own in tuned]
+    lengths = [math.log(own.horizon) for own in tuned]
+
+    def regret(rounds: int) -> float:
+        return min(gap * rounds, math.exp(float(np.interp(math.log(rounds), lengths, np.log(costs)))))
+
+    length = market.horizon if gap <= 0 else season_length(regret, market.horizon, gap, lifetime, waiting)[0]
+    length = max(len(market.agents), length)
+    one_season = market.horizon * season_cost(market.horizon, regret(market.horizon), gap, lifetime, waiting)
+    return CheapestSeasons(lifetime, market.horizon, length, gap, one_season, arrivals, waiting)
+
+
+def enough_rounds(market: Market, share: float, clock: Deadline) -> int | None:
+    """Return the first of 2T, 4T, .. at which a tuned reservoir costs at most that share of random play, if any."""
+    for power in range(1, MOST_DOUBLINGS + 1):
+        if clock.spent:
+            return None
+        longer = market.with_horizon(market.horizon * 2**power)
+        most = share * random_regret(longer)
+        try:
+            if reservoir_cost(longer) <= most:
+                return longer.horizon
+        except CloneproofError:
+            return None
+    return None
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Regrets of mechanisms, None if even a few runs take too long, and what is not settled between them.
+
+    `open_pairs` has (i, j) if it is not sure that mechanism i costs at most `CLOSE` more than mechanism j.
+    """
+
+    regrets: tuple[Estimate | None, ...]
+    open_pairs: frozenset[tuple[int, int]]
+
+    def rivals(self, first: int) -> list[int]:
+        """Return the mechanisms that may be much cheaper than the given one."""
+        unknown = [number for number, regret in enumerate(self.regrets) if regret is None]
+        return [j for j in range(len(self.regrets)) if (first, j) in self.open_pairs or j in unknown]
+
+
+def rank(
+    market: Market,
+    mechanisms: Sequence[Mechanism],
+    seconds: float,
+    seed: int,
+    tell: Callable[[float], None] = lambda share: None,
+) -> Ranking:
+    """Sample the regrets that cannot be computed until the cheapest mechanism is settled; `tell` gets the part done.
+
+    All pairs are compared at `CONFIDENCE` together, and each regret has that confidence by itself.
+    """
+    computed = [computed_or_none(market, mechanism) for mechanism in mechanisms]
+    jobs = [Job(market, mechanism, full_copies(market.agents, None), seed) for mechanism in mechanisms]
+    costs = [0.0 if exact is not None else _cost(job) for exact, job in zip(computed, jobs, strict=True)]
+    patience = RANK_PATIENCE if is_counted() else float(available_threads())
+    played = [k for k, cost in enumerate(costs) if FIRST_TIME * cost <= patience * seconds]
+    sampled = [k for k in played if computed[k] is None]
+    known_regrets: list[Estimate | None] = list(computed)
+    if not sampled:
+        return Ranking(tuple(known_regrets), _open(played, [known_regrets[k] for k in played]))
+    slack = np.array([0.0 if (exact := computed[k]) is None else exact.error for k in played])
+    compared = _Compared(len(played), slack, seconds, sum(costs[k] for k in sampled))
+
+    def regrets(first: int, count: int) -> FloatArray:
+        columns = []
+        for k in played:
+            exact = computed[k]
+            columns.append(np.full(count, exact.value) if exact else kernel_outcomes(jobs[k], first, count).regret)
+        return compared.with_differences(np.column_stack(columns))
+
+    def report(status: SamplingStatus) -> None:
+        tell(min(1.0, status.totals.count * compared.cost / seconds))
+
+    most = max(FIRST_TIME, int(seconds / compared.cost))
+    limit = most * compared.cost if is_counted() else seconds
+    plan = RunPlan(most, compared.decide, limit, report=report, cost=compared.cost)
+    totals, _ = drive(regrets, RunTotals.empty(Estimands(compared.bounds(regret_bounds(market)))), plan)
+    estimates = totals.estimates(CONFIDENCE, f"{totals.runs} runs, seed {seed}", "asymptotic")
+    for place, k in enumerate(played):
+        known_regrets[k] = computed[k] or estimates[place]
+    excess = compared.excess(totals)
+    pairs = {(played[i], played[j]) for i, j in np.argwhere(excess > 0.0) if i != j}
+    return Ranking(tuple(known_regrets), frozenset(pairs))
+
+
+def _cost(job: Job) -> float:
+    """Return the seconds of a run; infinite if there is no time left even to load the kernels."""
+    try:
+        return run_seconds(job)
+    except OutOfTimeError:
+        return math.inf
+
+
+def _open(played: Sequence[int], regrets: Sequence[Estimate | None]) -> frozenset[tuple[int, int]]:
+    """Return the pairs that computed regrets leave open."""
+    pairs = [(k, regret) for k, regret in zip(played, regrets, strict=True) if regret is not None]
+    return frozenset((i, j) for i, one in pairs for j, other in pairs if one.high > (1 + CLOSE) * other.low and i != j)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Columns of samples: each regret, and each regret minus 1 + CLOSE times another; `slack` is of computed ones."""
+
+    count: int
+    slack: FloatArray
+    seconds: float
+    cost: float
+
+    def bounds(self, regret: Bounds) -> tuple[Bounds, ...]:
+        difference = Bounds(-(1 + CLOSE) * regret.high, regret.high)
+        return (Bounds(0.0, regret.high),) * self.count + (difference,) * self.count**2
+
+    def with_differences(self, regrets: FloatArray) -> FloatArray:
+        pairs = regrets[:, :, None] - (1 + CLOSE) * regrets[:, None, :]
+        return np.column_stack([regrets, pairs.reshape(len(regrets), -1)])
+
+    def excess(self, totals: RunTotals) -> FloatArray:
+        """Return how much more than 1 + CLOSE times another one each mechanism may cost."""
+        alpha = (1 - CONFIDENCE) / max(1, self.count * (self.count - 1))
+        most = (totals.means + totals.half_widths(alpha, "asymptotic"))[self.count :].reshape(self.count, self.count)
+        return np.asarray(most + self.slack[:, None] + (1 + CLOSE) * self.slack)
+
+    def decide(self, totals: RunTotals) -> bool:
+        """Return whether the cheapest mechanism is settled, and its regret precise or sampled long enough."""
+        first = int(np.argmin(totals.means[: self.count]))
+        if any(excess > 0.0 for j, excess in enumerate(self.excess(totals)[first]) if j != first):
+            return False
+        width = float(totals.half_widths(1 - CONFIDENCE, "asymptotic")[first])
+        long = totals.count * self.cost >= PRECISE_PART * self.seconds
+        return totals.count >= FIRST_TIME and (long or width <= PRECISE * float(totals.means[first]))

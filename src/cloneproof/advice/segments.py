@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cloneproof.advice.recommendation import AssessedMechanism, PlatformOption, Recommendation
-from cloneproof.advice.regret import expected_best
+from cloneproof.advice.regret import best_reward
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market.market import Market
@@ -97,12 +97,10 @@ def _pooled(market: Market, advice: Recommendation | None) -> AssessedMechanism 
     """Return the best mechanism of one market for all, its regret against the best original of each segment."""
     if advice is None or not advice.ranked:
         return None
-    choice, parts = advice.choice, market.by_segment.values()
-    best, rough = (market.horizon * expected_best(pooled) for pooled in (advice.market, market.pooled(MANY // 4)))
-    lost = max(0.0, sum(own.horizon * expected_best(own) for own in parts) - best)
-    regret, method = choice.regret, f"{choice.regret.method}, {POOLED_METHOD}"
-    error = regret.error + abs(best - rough)
-    return replace(choice, regret=Estimate(regret.value + lost, error, "estimated", method, True))
+    best, rough = best_reward(advice.market), best_reward(market.pooled(MANY // 4))
+    regret, lost = advice.choice.regret, max(0.0, best_reward(market) - best)
+    error, method = regret.error + abs(best - rough), f"{regret.method}, {POOLED_METHOD}"
+    return replace(advice.choice, regret=Estimate(regret.value + lost, error, "estimated", method, True))
 
 
 def _served(whole: Recommendation) -> list[PlatformOption]:

@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from cloneproof.advice.regret import cost_of, random_regret
+from cloneproof.advice.regret import cost_of
 from cloneproof.bounds import holdout_arm_rounds
-from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, ON_PAGES_ONLY, mechanism
+from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, ON_PAGES_ONLY, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism
 from cloneproof.mechanisms.parameters.pattern_search import PatternSearch
 from cloneproof.mechanisms.parameters.theorems import known_gap
@@ -22,9 +21,9 @@ DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # Clon
 INFORMED = ("h-ucb", "rh-ucb", "uniform-etc")  # They are assessed for agents that know their means.
 GAMEABLE = ("etc",)  # A platform would run this among honest agents,
 SLOW = ("ucb1", "epsilon-greedy", "kl-ucb", "thompson")  # or these, where there is time to sample them.
+ONE_PLACE = "thompson, one place each"  # On pages a provider has one place at most.
 LONG = 0.05  # Exploration of arms is long from this part of the rounds on.
 EVALUATIONS = 12  # One tuning evaluates at most this many mechanisms.
-MOST_DOUBLINGS = 10  # Horizons are doubled at most this often to find one that is long enough.
 
 
 def tuned_mechanism(name: str, market: Market) -> Mechanism:
@@ -42,10 +41,7 @@ def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechani
     """Return the named mechanisms with their parameters for the market; and why others have none."""
     tuned, refused = [], {}
     for name in names:
-        elsewhere = (name in AT_RANDOM_ONLY and market.ends != "at-random") or (
-            name in ON_PAGES_ONLY and not market.places
-        )
-        if name not in CATALOGUE or elsewhere:
+        if (name in AT_RANDOM_ONLY and market.ends != "at-random") or (name in ON_PAGES_ONLY and not market.places):
             continue
         try:
             tuned.append(tuned_mechanism(name, market))
@@ -94,13 +90,14 @@ def _etc(name: str, market: Market) -> Mechanism:
     return _tuned(market, lambda rounds: mechanism(name, arm_rounds=rounds), max(1, most // 10**6), most)
 
 
-def thompson_of(market: Market, one_place_each: bool = False) -> Mechanism:
+def _thompson(name: str, market: Market) -> Mechanism:
     """Thompson sampling over all arms with the prior of the market's rates, in each segment."""
+    one_place_each = name == ONE_PLACE
     by_segment = {
-        name: mechanism("thompson", one_place_each=one_place_each, **prior_parameters(own, {}).parameters)
-        for name, own in market.by_segment.items()
+        segment: mechanism("thompson", one_place_each=one_place_each, **prior_parameters(own, {}).parameters)
+        for segment, own in market.by_segment.items()
     }
-    return SegmentedMechanism.of(by_segment)
+    return replace(SegmentedMechanism.of(by_segment), name=name)
 
 
 def _tuned(market: Market, make: Callable[[int], Mechanism], low: int, high: int, first: int = 7) -> Mechanism:
@@ -122,20 +119,5 @@ def _in_equal_ratios(low: int, high: int, count: int) -> list[int]:
 
 _MAKERS: dict[str, Callable[[str, Market], Mechanism]] = {
     "holdout-h-etc": _hold_out, "h-etc-r": _capped_h_etc_r, "etc": _etc,
-    "thompson": lambda _, market: thompson_of(market),
+    "thompson": _thompson, ONE_PLACE: _thompson,
 }  # fmt: skip
-
-
-def enough_rounds(market: Market, share: float, clock: Deadline) -> int | None:
-    """Return the first of 2T, 4T, .. at which a tuned reservoir costs at most that share of random play, if any."""
-    for power in range(1, MOST_DOUBLINGS + 1):
-        if clock.spent:
-            return None
-        longer = market.with_horizon(market.horizon * 2**power)
-        try:
-            regret = cost_of(longer, mechanism("reservoir", market=longer))
-        except CloneproofError:
-            return None
-        if regret <= share * random_regret(longer):
-            return longer.horizon
-    return None

@@ -244,7 +244,6 @@ class Equilibrium(Tabular):
         "at_cap", "max_copies", "scope",
     )  # fmt: skip
 
-    said_in = "answers"
     market: Market
     mechanism: Mechanism
     status: PathEnd

@@ -346,7 +346,6 @@ class Gain(Result):
         "partial", "by_segment?",
     )  # fmt: skip
 
-    said_in = "answers"
     agent: str
     copies: FullCopies
     estimate: Estimate

@@ -65,7 +65,7 @@ def compare(
     own = own_by_name(rule, policy)
     with working("auditing") as tell:
         rows = run_compare(market, mechanism, tolerance=tolerance, search=search, processes=2, own=own, progress=tell)
-    deliver(rows, [row.to_dict() for row in rows], as_json, json_file, html)
+    deliver(rows, as_json, json_file, html, data=[row.to_dict() for row in rows])
     if rows.interrupted:
         note(f"interrupted after {len(rows)} mechanisms")
         raise typer.Exit(130)
@@ -149,7 +149,7 @@ def recommend(
         question |= parsed_rates(rates)
     with working("looking") as tell:
         advice = run_recommend(progress=tell, **question)
-    deliver(advice, advice.to_dict(), as_json, json_file, html)
+    deliver(advice, as_json, json_file, html)
     if toml is not None:
         write_terms(advice, toml)
     unanswered = advice.unsettled or (advice.left and seconds is not None)

@@ -174,7 +174,7 @@ def audit(
             market, audited, agent=agent, opponents=opponents, tolerance=tolerance, horizons=horizons,  # type: ignore[arg-type]
             also=also or (), caught=caught, search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
-    deliver(result, result.to_dict(), as_json, json_file, html)
+    deliver(result, as_json, json_file, html)
     if result.smallest is not None and not as_json and sys.argv[1:2] == ["audit"]:
         print(f"In the shell: {shell_words(result, result.smallest, sys.argv[1:])}")
     if seconds is not None and not as_json:

@@ -75,7 +75,7 @@ def board(
 
     def end(result: WithFindings, found: bool) -> NoReturn:
         marked = result.accepting(accepted)
-        deliver(marked, marked.to_dict(), as_json, json_file, html)
+        deliver(marked, as_json, json_file, html)
         raise typer.Exit(code_with_known(marked, 1 if found else UNANSWERED))
 
     from cloneproof.boards.copies import find_copies

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from cloneproof._data import Data, to_data
+from cloneproof._files import write_whole
 from cloneproof.analysis.audit.question import checked_horizons
 from cloneproof.analysis.evaluate import evaluate as evaluate_once
 from cloneproof.analysis.evaluate import evaluate_horizons
@@ -35,7 +36,7 @@ from cloneproof.errors import EngineError
 from cloneproof.market.market import FullCopies, full_copies
 from cloneproof.market.toml import load_market
 from cloneproof.report.answers import horizons_sections
-from cloneproof.report.page import playground, write_page
+from cloneproof.report.page import playground
 
 
 def evaluate(
@@ -155,5 +156,5 @@ def play(
 
     Seven bandits decide side by side. It needs no server and no network: open it, or send it to somebody.
     """
-    write_page(playground(), page)
+    write_whole(page, playground())
     typer.echo(f"Open {page} in a browser: seven bandits decide side by side, with copies and without.")

@@ -33,8 +33,6 @@ from cloneproof.cli.output import (
     code_with_known,
     command_progress,
     deliver,
-    print_json,
-    print_result,
     print_sections,
     working,
 )
@@ -152,7 +150,7 @@ def log(
     if ledger is not None:
         logged = replace(logged, notes=(ledger.words, *logged.notes), places=(ledger.place,))
     if statistics:
-        print_json(logged.to_dict()) if as_json else print_result(logged)
+        deliver(logged, as_json)
         return
     from cloneproof.logs.study import study_log
     from cloneproof.report.log_study import first_look
@@ -172,7 +170,7 @@ def log(
             seed=seed, progress=tell, first=first,
         )  # fmt: skip
     study = study.accepting(accepted)
-    deliver(study, study.to_dict() if as_json or json_file else None, as_json, json_file, html)
+    deliver(study, as_json, json_file, html)
     if toml is not None:
         write_terms(study.recommendation, toml)
     raise typer.Exit(code_with_known(study, exit_code(study)))

@@ -19,7 +19,7 @@ from cloneproof._files import write_whole
 from cloneproof._findings import WithFindings
 from cloneproof._sections import Result, Section
 from cloneproof.cli.options import UNANSWERED
-from cloneproof.report.page import html_page, write_page
+from cloneproof.report.page import html_page
 from cloneproof.report.text import text
 
 PAUSE = 10.0  # seconds from one line of progress to the next, where stderr is no terminal
@@ -41,16 +41,27 @@ def print_result(result: Result, question: str = "") -> None:
     print_sections([replace(first, question=question or first.question), *others])
 
 
-def deliver(result: Result, data: Any, as_json: bool, json_file: str | None, html: str | None = None) -> None:  # noqa: ANN401
-    """Print a result as text or as JSON, and write files of it that were asked for."""
+def deliver(
+    result: Result,
+    as_json: bool,
+    json_file: str | None = None,
+    html: str | None = None,
+    question: str = "",
+    data: Any = None,  # noqa: ANN401
+) -> None:
+    """Print a result as text, under the question that it answers, or as JSON; and write files that were asked for.
+
+    `data` is what is written as JSON, if that is not the whole result.
+    """
+    written = data if data is not None or not (as_json or json_file) else result.to_dict()
     if as_json:
-        print_json(data)
+        print_json(written)
     else:
-        print_result(result)
+        print_result(result, question)
     if json_file is not None:
-        write_whole(json_file, json_text(data) + "\n")
+        write_whole(json_file, json_text(written) + "\n")
     if html is not None:
-        write_page(html_page(result), html)
+        write_whole(html, html_page(result))
 
 
 def code_with_known(result: WithFindings, code: int) -> int:

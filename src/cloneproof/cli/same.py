@@ -44,5 +44,5 @@ def same(
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
         write_whole(table, text.getvalue())
-    deliver(found, found.to_dict(), as_json, json_file, html)
+    deliver(found, as_json, json_file, html)
     raise typer.Exit(code_with_known(found, 0))

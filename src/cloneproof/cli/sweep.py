@@ -11,7 +11,7 @@ import typer
 from rich.progress import TaskID
 
 from cloneproof.cli.options import AsJson, Device, look_here, option
-from cloneproof.cli.output import command_progress, note, print_json, print_result
+from cloneproof.cli.output import command_progress, deliver, note
 from cloneproof.errors import SweepError
 
 
@@ -66,10 +66,8 @@ def sweep(
         note(f"damaged, computed again: {path}")
     if output is not None:
         table.write(output)
-    if as_json:
-        print_json(table.to_dict())
-    else:
-        print_result(table, f"{grid}: {table.summary.points} points")
+    deliver(table, as_json, question=f"{grid}: {table.summary.points} points")
+    if not as_json:
         note(f"{table.summary.computed} chunks computed, {table.summary.reused} were there already")
 
 
@@ -79,9 +77,6 @@ def _print_store_status(folder: str, as_json: bool) -> None:
     from cloneproof.sweeps.store import store_status
 
     status = store_status(folder)
-    if as_json:
-        print_json(asdict(status) | {"complete": status.complete})
-        return
-    print_result(status)
-    if status.version != code_version():
+    deliver(status, as_json, data=asdict(status) | {"complete": status.complete})
+    if not as_json and status.version != code_version():
         note(f"written by another version ({status.version}); this one ({code_version()}) will not use it")

@@ -13,7 +13,7 @@ import typer
 
 from cloneproof._sections import Paragraph, Section, Table
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, option
-from cloneproof.cli.output import note, print_json, print_result, print_sections, working
+from cloneproof.cli.output import deliver, note, print_json, print_sections, working
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 
@@ -52,10 +52,7 @@ def verify(
     if work is not None:
         print(f"a replay record of {work}, drawn again for at most {seconds:g} s", file=sys.stderr)
     verification = verified(certificate, market=market, mechanism=declared, seconds=seconds)
-    if as_json:
-        print_json(verification.to_dict())
-    else:
-        print_result(verification)
+    deliver(verification, as_json)
     raise typer.Exit(3 if verification.out_of_time else 0 if verification.holds else 1)
 
 

@@ -114,7 +114,6 @@ class Evaluation(Tabular):
 
     keys_of_data = ("engine", "payoff", "regret", "notes", "partial", "by_segment?")
 
-    said_in = "answers"
     payoff: dict[str, Estimate]
     regret: Estimate
     engine: str

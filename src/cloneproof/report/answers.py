@@ -1,4 +1,7 @@
-"""Smaller results in sections: payoffs, a gain, an equilibrium, a checked certificate."""
+"""Smaller results in sections: any table, payoffs, a gain, an equilibrium, a checked certificate.
+
+Of a table the first rows are shown; a column with a single value is named once, below.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,40 @@ from collections.abc import Iterable, Mapping
 from functools import singledispatch
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table
+from cloneproof._tables import Tabular
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.equilibrium import Equilibrium
 from cloneproof.analysis.gain import Gain
 from cloneproof.engines.estimate import Estimate, Evaluation
-from cloneproof.report.words import copies_sentence, copies_words, error_number, error_words, number, sentence
+from cloneproof.report.words import copies_sentence, copies_words, error_number, error_words, number, sentence, shorten
 
 PAYOFFS = "Expected payoffs and regret"
+MOST_ROWS = 20
+LONGEST_CELL = 40
 
 
 @singledispatch
-def sections(result: object) -> Iterable[Section]:
-    """Return what the result says."""
-    raise NotImplementedError(type(result))
+def sections(table: object) -> Iterable[Section]:
+    """Return the first rows of any table, and what is the same in all of them."""
+    assert isinstance(table, Tabular)
+    columns = table.to_columns()
+    constant = {
+        name: values[0]
+        for name, values in columns.items()
+        if len(values) > 1 and values.count(values[0]) == len(values)
+    }
+    varying = {name: values for name, values in columns.items() if name not in constant}
+    rows = [[_cell(value) for value in row] for row in zip(*varying.values(), strict=True)]
+    remarks = [f"{len(rows) - MOST_ROWS:,} further rows are not shown."] if len(rows) > MOST_ROWS else []
+    same = [f"{name} {_cell(value)}" for name, value in constant.items() if value not in ("", None)]
+    remarks += [f"The same in all rows: {'; '.join(same)}."] if same else []
+    words = [name for name, values in varying.items() if not any(isinstance(value, int | float) for value in values)]
+    shown = Table.of(tuple(varying), rows[:MOST_ROWS], left=words)
+    return [Section("", (shown, *(Paragraph(remark, role="note") for remark in remarks)))]
+
+
+def _cell(value: object) -> str:
+    return number(value) if isinstance(value, float) else "" if value is None else shorten(str(value), LONGEST_CELL)
 
 
 @sections.register

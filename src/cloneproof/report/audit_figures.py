@@ -11,7 +11,7 @@ from cloneproof._sections import Figure
 from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.style import INK, Look, annotate, give_room, look, spread, thousands
+from cloneproof.report.style import INK, Look, give_room, look, spread, thousands
 from cloneproof.report.words import copies_words, number, percent
 
 if TYPE_CHECKING:  # Matplotlib loads with the first figure that is drawn
@@ -21,22 +21,6 @@ CurvePoint = tuple[float, Estimate]
 THIN = 0.004  # of the figure's height: an error band below that cannot be seen
 FEW = 60  # points that are still worth a marker each
 MOST_POINTS = 400  # that a curve on a page needs
-
-
-def curve(axes: Axes, points: Sequence[CurvePoint], style: Look, narrow: bool) -> None:
-    """Draw a gain, with the area above zero shaded."""
-    points = thin(points)
-    x, values = [at for at, _ in points], [gain.value for _, gain in points]
-    axes.axhline(0, color=INK, linewidth=0.9)
-    band(axes, x, [gain for _, gain in points], style.colour)
-    marker = "o" if len(points) <= FEW else ""
-    axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker=marker, markersize=3.5)
-    axes.fill_between(x, 0, values, where=[v > 0 for v in values], color=style.colour, alpha=0.12, linewidth=0)
-    if narrow:
-        axes.locator_params("x", nbins=4)
-    thousands(axes.xaxis)
-    thousands(axes.yaxis)
-    give_room(axes, 0.18)
 
 
 def thin(points: Sequence[CurvePoint], most: int = MOST_POINTS) -> list[CurvePoint]:
@@ -65,9 +49,15 @@ def band(axes: Axes, x: Sequence[float], values: Sequence[Estimate], colour: str
 
 
 def highlight(axes: Axes, at: tuple[float, float], text: str, style: Look) -> None:
-    """Mark a point and label it."""
+    """Mark a point and write text above it, inside the axes, without parsing formulas."""
     axes.plot(*at, "o", markersize=9, markerfacecolor="white", markeredgecolor=style.ink, markeredgewidth=2, zorder=5)
-    annotate(axes, text, at, style.ink, bold=True)
+    axes.autoscale_view()
+    across = axes.transAxes.inverted().transform(axes.transData.transform(at))[0]
+    side = "left" if across < 0.2 else "right" if across > 0.8 else "center"
+    axes.annotate(
+        text, at, (0, 9), textcoords="offset points", ha=side, va="bottom",
+        color=style.ink, weight="bold", parse_math=False, zorder=6,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -199,16 +189,10 @@ def gain_over_horizons(audit: Audit) -> Figure | None:
         return None
     points = [(float(horizon), audit.by_horizon[horizon].gain) for horizon in sorted(audit.by_horizon)]
     best = max(audit.by_horizon, key=lambda horizon: audit.by_horizon[horizon].gain.value)
-    top, style = audit.by_horizon[best], look(audit.mechanism.name)
-
-    def draw(axes: Axes, narrow: bool) -> None:
-        curve(axes, points, style, narrow)
-        axes.set_xlabel("horizon T (rounds)")
-        axes.set_ylabel("largest gain (reward units)")
-        highlight(axes, (best, top.gain.value), f"T = {best:,}: {percent(top)}", style)
-
     caption = "The largest gain among the copies tried, at every horizon asked for. Above the line copying pays."
-    return Figure("Gain over horizons", f"{caption} {_bands([g for _, g in points])}", draw)
+    words = f"T = {best:,}: {percent(audit.by_horizon[best])}"
+    labels = "horizon T (rounds)", "largest gain (reward units)"
+    return _gain_curve(audit, "Gain over horizons", caption, labels, points, words)
 
 
 def gain_over_thresholds(audit: Audit) -> Figure | None:
@@ -216,21 +200,41 @@ def gain_over_thresholds(audit: Audit) -> Figure | None:
     points = sorted((point for point in audit.thresholds if math.isfinite(point[0])), key=lambda point: point[0])
     if len(points) < 2:
         return None
-    (threshold, top), style = max(points, key=lambda point: point[1].value), look(audit.mechanism.name)
-
-    def draw(axes: Axes, narrow: bool) -> None:
-        curve(axes, points, style, narrow)
-        axes.set_xlabel("score to be beaten (mean reward)")
-        axes.set_ylabel("gain at most (reward units)")
-        highlight(axes, (threshold, top.value), f"at {threshold:.3g}: {number(top, sign=True)}", style)
-
+    threshold, top = max(points, key=lambda point: point[1].value)
     caption = (
         "An upper bound: the others matter only through the score that must be beaten, so no gain against any of them "
         "is larger than the largest one shown. Opponents cannot set every score for certain, so a positive point "
-        "alone is no attack."
+        f"alone is no attack.{_at_the_ends(audit.thresholds)}"
     )
-    caption += f"{_at_the_ends(audit.thresholds)} {_bands([g for _, g in points])}"
-    return Figure("Gain over the score to beat", caption, draw)
+    words = f"at {threshold:.3g}: {number(top, sign=True)}"
+    labels = "score to be beaten (mean reward)", "gain at most (reward units)"
+    return _gain_curve(audit, "Gain over the score to beat", caption, labels, points, words)
+
+
+def _gain_curve(
+    audit: Audit, title: str, caption: str, labels: tuple[str, str], points: Sequence[CurvePoint], words: str
+) -> Figure:
+    """Return a gain with its error bounds and the area above zero shaded; `words` are at its highest point."""
+    style, shown = look(audit.mechanism.name), thin(points)
+    highest, top = max(points, key=lambda point: point[1].value)
+
+    def draw(axes: Axes, narrow: bool) -> None:
+        x, values = [at for at, _ in shown], [gain.value for _, gain in shown]
+        axes.axhline(0, color=INK, linewidth=0.9)
+        band(axes, x, [gain for _, gain in shown], style.colour)
+        marker = "o" if len(shown) <= FEW else ""
+        axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker=marker, markersize=3.5)
+        axes.fill_between(x, 0, values, where=[v > 0 for v in values], color=style.colour, alpha=0.12, linewidth=0)
+        if narrow:
+            axes.locator_params("x", nbins=4)
+        thousands(axes.xaxis)
+        thousands(axes.yaxis)
+        give_room(axes, 0.18)
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        highlight(axes, (highest, top.value), words, style)
+
+    return Figure(title, f"{caption} {_bands([gain for _, gain in points])}", draw)
 
 
 def _at_the_ends(thresholds: tuple[CurvePoint, ...]) -> str:

@@ -16,10 +16,9 @@ from cloneproof.boards.study import BoardStudy
 from cloneproof.boards.variants import VariantGain, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report import board_copies
-from cloneproof.report.style import Lines, Series, lines_figure
-from cloneproof.report.words import FIXED, sentence
+from cloneproof.report.style import Series, lines_figure
+from cloneproof.report.words import FIXED, not_shown, sentence, what_to_do
 
-FINDINGS: Final = ("finding", "what to do", "id")
 MOST_PRODUCERS: Final = 12  # in the table: the first of the board, and as many who gain most
 LEAST_HEIGHT: Final = 0.1  # ranks that an axis of gains spans at least
 FRESH_POINTS: Final = 2  # Elo points that fresh votes may leave of a private selection
@@ -35,8 +34,7 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     board, advice = study.board, study.advice
     asked = f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model"
     yield Section(_title(study), (Paragraph(_sentence(study)),), study.caveat, study.verdict)
-    if rows := [*_findings(study)]:
-        yield Section("What to do", (Table.of(FINDINGS, rows, f"{asked}.", left=FINDINGS),))
+    yield from what_to_do(_findings(study), f"{asked}.")
     if advice is not None:
         promised = Paragraph(advice.promise, "What is proven of it", "promise")
         yield Section("What to run instead: a reservoir board", (promised, Paragraph(advice.price, "What that costs")))
@@ -183,10 +181,7 @@ def _producers(study: BoardStudy) -> Iterator[SectionPart]:
         )
     columns = ("producer", "best model", "rating", "models", "ranks", "Elo", "first")
     yield Table.of(columns, rows, left=["best model"])
-    if len(board.names) > len(rows):
-        yield Paragraph(
-            f"{len(board.names) - len(rows):,} further producers are not shown; --json has them.", role="note"
-        )
+    yield from not_shown(len(board.names) - len(rows), "producers")
 
 
 def _gained(gain: VariantGain) -> tuple[str, ...]:
@@ -204,12 +199,12 @@ def variants_figure(study: BoardStudy) -> Figure:
         Series.of(name, [gain.variants for gain in gains], [gain.ranks for gain in gains], mechanism=colour)
         for (name, gains), colour in zip(longest, COLOURS, strict=False)
     )
-    return lines_figure(Lines(
+    return lines_figure(
         title="What variants gain each producer",
         caption="Ranks that a producer moves up on average by listing this many more variants of its best model, on a "
         "fixed panel where the best listing counts.",
         x_label="further listings of the best model", y_label="ranks gained", series=series, least_height=LEAST_HEIGHT,
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 def _entrants(study: BoardStudy) -> Iterator[SectionPart]:
@@ -255,12 +250,12 @@ def inflation_figure(inflations: Sequence[VariantInflation]) -> Figure:
             series.append(Series.of(f"{board}, {number} variants", spreads, added, mechanism=next(colours)))
     x, y = zip(*sorted({(row.spread, row.ceiling) for row in inflations}), strict=True)
     series.append(Series("ceiling of the reservoir board", x, y, mechanism=next(colours)))
-    return lines_figure(Lines(
+    return lines_figure(
         title="What unequal variants add to a score",
         caption="Elo points that listing variants of one model adds to its producer's published score, by how much "
         "their strengths differ. Where the best listing counts, even copies (a spread of 0) add what luck does.",
         x_label="spread of the variants, Elo", y_label="Elo points added", series=tuple(series),
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 def _inflation(study: BoardStudy) -> Iterator[SectionPart]:
@@ -291,13 +286,13 @@ def rules_figure(advice: BoardAdvice) -> Figure:
                (row.gain_best.value,), mechanism=colour, style="points")
         for row, colour in zip(shown, COLOURS, strict=False)
     )  # fmt: skip
-    return lines_figure(Lines(
+    return lines_figure(
         title="Accuracy against gain",
         caption="Pairs of producers in the wrong order, everybody "
         f"honest, and ranks that {SHOWN} variants of the best model gain a producer who knows which is best. Lower "
         "left is better.",
         x_label="pairs in the wrong order, %", y_label=f"ranks gained by {SHOWN} variants", series=series,
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 def _rules(advice: BoardAdvice) -> Iterator[SectionPart]:

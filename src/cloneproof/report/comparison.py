@@ -10,9 +10,8 @@ from cloneproof.advice.comparison import SECONDS, THOROUGH, ComparedMechanism, C
 from cloneproof.analysis.audit.result import AuditState
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.frontier import frontier_section
-from cloneproof.report.words import FIXED, sentence
+from cloneproof.report.words import FIXED, sentence, what_to_do
 
-FINDINGS = ("finding", "what to do")
 COLUMNS = ("mechanism", "verdict", "gain, %", "with copies", "variants, %", "regret", "attacked", "time")
 VARIANTS = f"Variants: the agent registers five of each item, whose odds differ by about 5{FIXED}%."
 MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothing
@@ -29,11 +28,9 @@ def sections(comparison: Comparison) -> Iterable[Section]:
     remarks = tuple(Paragraph(sentence(remark), row.name) for row in comparison if (remark := _remark(row)))
     table = Table.of(COLUMNS, map(_cells, comparison), left=["verdict"])
     yield Section(*_answer(comparison))
-    if rows := [*_findings(comparison)]:
-        yield Section("What to do", [Table.of(FINDINGS, rows, left=FINDINGS)])
+    yield from what_to_do(_findings(comparison))
     yield Section("The best attack by copies on each mechanism", [table, Paragraph(how, role="note")])
-    if (costs := frontier_section(comparison.frontier)) is not None:
-        yield costs
+    yield from frontier_section(comparison.frontier)
     if remarks:
         yield Section("What the rows rest on", [Points(remarks)])
 

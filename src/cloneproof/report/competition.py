@@ -8,7 +8,7 @@ from typing import Final
 from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
 from cloneproof.boards.earned import Competition
 from cloneproof.report.board import earned_parts
-from cloneproof.report.words import sentence
+from cloneproof.report.words import not_shown, sentence
 
 MOST_TEAMS: Final = 20  # in a table
 
@@ -58,5 +58,4 @@ def _places(study: Competition) -> Iterator[SectionPart]:
         (team, f"{len(groups[team])}", *(f"{ranks[team]}" for ranks in study.places.values()))
         for team in sorted(usual, key=lambda team: usual[team])[:MOST_TEAMS]
     ])  # fmt: skip
-    if len(usual) > MOST_TEAMS:
-        yield Paragraph(f"{len(usual) - MOST_TEAMS:,} further teams are not shown; --json has them.", role="note")
+    yield from not_shown(len(usual) - MOST_TEAMS, "teams")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cloneproof._sections import Figure, Paragraph, Section, Table
-from cloneproof.advice.frontier import FrontierRow
+from cloneproof.advice.recommendation import FrontierRow
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.style import MUTED, look, powers
 from cloneproof.report.words import FIXED, MINUS, regret_words
@@ -25,12 +25,11 @@ CAPTION = (
 LEAST_LOST, NEAR = 0.1, 10.0  # percent: where the axis of losses starts, and up to where that of gains is linear
 
 
-def frontier_section(rows: Sequence[FrontierRow]) -> Section | None:
-    """Return the table and the figure; None without rows."""
-    if not rows:
-        return None
-    table = Table.of(COLUMNS, map(_cells, rows), left=["copies gain", "best"])
-    return Section("What honesty costs", [table, frontier_figure(rows), Paragraph(CAPTION, role="note")])
+def frontier_section(rows: Sequence[FrontierRow]) -> Iterator[Section]:
+    """Yield the table and the figure, if there are rows."""
+    if rows:
+        table = Table.of(COLUMNS, map(_cells, rows), left=["copies gain", "best"])
+        yield Section("What honesty costs", [table, frontier_figure(rows), Paragraph(CAPTION, role="note")])
 
 
 def price_rows(rows: Sequence[FrontierRow], first: str) -> Iterator[tuple[str, str]]:
@@ -57,7 +56,8 @@ def price_rows(rows: Sequence[FrontierRow], first: str) -> Iterator[tuple[str, s
 def copies_words(row: FrontierRow) -> str:
     """Return what copies gain: nothing, at most a ceiling, or what was found.
 
-    >>> copies_words(FrontierRow("etc", Estimate(0.1, 0, "proven", ""), 0.0))
+    >>> from cloneproof import mechanism
+    >>> copies_words(FrontierRow(mechanism("ucb1"), Estimate(0.1, 0, "proven", ""), at_most=0.0))
     'nothing, proven'
     """
     if row.promise == "proven":

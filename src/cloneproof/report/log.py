@@ -9,7 +9,7 @@ from typing import Final
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table
 from cloneproof.logs.log import Log, LoggedArm
-from cloneproof.report.words import NARROW, sentence, shorten
+from cloneproof.report.words import NARROW, not_shown, sentence, shorten
 
 MOST_SEGMENTS: Final = 20  # in the table of segments
 MOST_ARMS: Final = 30  # in the table of items
@@ -95,8 +95,7 @@ def _items(log: Log) -> Iterable[SectionPart]:
     ranked = sorted(log.arms, key=lambda arm: -arm.rounds)
     columns = ("arm", "agent", "rounds", "sum", "mean", "95 % interval")
     yield Table.of(columns, [_row(arm, log) for arm in ranked[:MOST_ARMS]], left=["agent"])
-    if len(ranked) > MOST_ARMS:
-        yield Paragraph(f"{len(ranked) - MOST_ARMS:,} further arms are not shown; --json has them.", role="note")
+    yield from not_shown(len(ranked) - MOST_ARMS, "arms")
 
 
 def _row(arm: LoggedArm, log: Log) -> tuple[str, ...]:

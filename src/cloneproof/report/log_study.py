@@ -30,6 +30,7 @@ from cloneproof.report.words import (
     copies_words,
     error_words,
     names_words,
+    not_shown,
     number,
     percent,
     rounded,
@@ -217,7 +218,7 @@ def _alike(study: LogStudy) -> Iterator[SectionPart]:
             ))  # fmt: skip
     columns = ("who", "what", "times", _unit(study), "came with copies", "what to do", "alike in", "arms", "id")
     yield Table.of(columns, rows[:MOST_GROUPS], left=["what", "what to do", "alike in", "arms", "id"])
-    yield from _further(sum(len(one.items) for one in study.alike) - MOST_GROUPS, "items")
+    yield from not_shown(sum(len(one.items) for one in study.alike) - MOST_GROUPS, "items")
     yield Paragraph(
         "Arms whose texts are equal, or the same up to filler, order and slips, and what the rewards say is one item "
         "(below). Different items may have one title, and several shops may sell one product.",
@@ -334,12 +335,6 @@ def _worth_row(worth: CopyWorth, study: LogStudy) -> tuple[str, ...]:
     return name, copies, f"{width * worth.earned:,.6g}", came, spread
 
 
-def _further(number_left: int, what: str) -> list[SectionPart]:
-    if number_left <= 0:
-        return []
-    return [Paragraph(f"{number_left:,} further {what} are not shown; --json has them.", role="note")]
-
-
 def _findings(study: LogStudy) -> Iterator[SectionPart]:
     findings, level = study.findings, f"{100 * study.findings.level:g}{NARROW}%"
     for group in findings.found[:MOST_GROUPS]:
@@ -357,8 +352,8 @@ def _findings(study: LogStudy) -> Iterator[SectionPart]:
             for row in group.rows[:MOST_NAMED]
         ]
         yield Table.of(columns, rows, left=["agent", "text", "alike in"])
-        yield from _further(len(group.rows) - MOST_NAMED, "arms")
-    yield from _further(len(findings.found) - MOST_GROUPS, "groups")
+        yield from not_shown(len(group.rows) - MOST_NAMED, "arms")
+    yield from not_shown(len(findings.found) - MOST_GROUPS, "groups")
     if not findings.found:
         yield Paragraph(f"By rewards, no arms are found to be one item at a level of {level}.")
     near = next((group for group in findings.groups if not group.found), None)

@@ -8,10 +8,8 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cloneproof._files import write_whole
 from cloneproof._sections import Figure, Result, Section
 from cloneproof._version import package_versions
 from cloneproof.report.words import printable
@@ -84,9 +82,4 @@ def _environment() -> Environment:
 def _draw(figure: Figure, name: str) -> Picture:
     from cloneproof.report.style import picture
 
-    return picture(figure.title, figure.caption, figure.draw, name, figure.heights)
-
-
-def write_page(text: str, path: str | Path) -> None:
-    """Write a page, whole or not at all."""
-    write_whole(path, text)
+    return picture(figure, name)

@@ -1,6 +1,6 @@
 """Style of all figures: one colour and dash pattern for each mechanism, and a key below the axes.
 
-Code that computes returns `Lines` and does not draw. A series names its mechanism, which has the same colour in every
+A series names its mechanism, which has the same colour in every
 figure. Colours are Paul Tol's "muted" scheme, which remains distinct under common colour blindness, plus a blue and
 greys.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from colorsys import hls_to_rgb
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -53,7 +53,7 @@ STYLE: Any = {
     "svg.hashsalt": "cloneproof",  # the same data, the same bytes
 }
 KEY: Any = {"frameon": False, "fontsize": 9, "labelcolor": MUTED, "handlelength": 2.2, "columnspacing": 1.4}
-SIZES = {"wide": (6.8, 3.4), "narrow": (3.5, 3.1)}  # inches of 100 px on the page: a desk's width, a phone's width
+WIDTHS = {"wide": 6.8, "narrow": 3.5}  # inches of 100 px on the page: a desk's width, a phone's width
 FLAT = 1e-6  # a change by that part of a payoff is taken for rounding, and not given a figure's height
 MARKERS = 40  # points that are still worth a marker each
 
@@ -120,40 +120,24 @@ class Picture:
     narrow: Markup
 
 
-def picture(
-    title: str, caption: str, draw: Callable[[Axes, bool], None], name: str, heights: tuple[float, float] | None = None
-) -> Picture:
-    """Draw a figure; `name` makes its ids unique on the page, `heights` (in inches) replace the default.
-
-    `draw` gets the axes and whether the figure is narrow. Labelled artists appear in a key below the axes.
-    """
+def picture(figure: Figure, name: str) -> Picture:
+    """Draw a figure; `name` makes its ids unique on the page. Labelled artists appear in a key below the axes."""
     import matplotlib as mpl
     from matplotlib.figure import Figure as Drawing
 
     drawings = {}
-    for number, (width, (across, high)) in enumerate(SIZES.items()):
+    for (width, across), height in zip(WIDTHS.items(), figure.heights, strict=True):
         with mpl.rc_context(STYLE):
-            figure = Drawing(figsize=(across, heights[number] if heights else high), layout="constrained")
-            axes = figure.add_subplot()
-            draw(axes, width == "narrow")
+            drawing = Drawing(figsize=(across, height), layout="constrained")
+            axes = drawing.add_subplot()
+            figure.draw(axes, width == "narrow")
             names = axes.get_legend_handles_labels()[1]
             if names:
                 room = 45 if width == "narrow" else 100  # characters beside each other
                 columns = max(1, room // (6 + max(len(name) for name in names)))
-                figure.legend(loc="outside lower center", ncols=columns, **KEY)
-            drawings[width] = Markup(inline_svg(figure, f"{name}-{width}"))
-    return Picture(title, caption, **drawings)
-
-
-def annotate(axes: Axes, text: str, at: tuple[float, float], colour: str = INK, bold: bool = False) -> None:
-    """Write text above a data point, inside the axes, without parsing formulas."""
-    axes.autoscale_view()
-    across = axes.transAxes.inverted().transform(axes.transData.transform(at))[0]
-    side = "left" if across < 0.2 else "right" if across > 0.8 else "center"
-    axes.annotate(
-        text, at, (0, 9), textcoords="offset points", ha=side, va="bottom",
-        color=colour, weight="bold" if bold else "normal", parse_math=False, zorder=6,
-    )  # fmt: skip
+                drawing.legend(loc="outside lower center", ncols=columns, **KEY)
+            drawings[width] = Markup(inline_svg(drawing, f"{name}-{width}"))
+    return Picture(figure.title, figure.caption, **drawings)
 
 
 def inline_svg(figure: Drawing, name: str) -> str:
@@ -217,18 +201,14 @@ def give_room(axes: Axes, share: float, least: float = 0.0) -> None:
 
 @dataclass(frozen=True)
 class Series:
-    """A curve with its error bounds; leave `low` and `high` empty if it is exact.
-
-    mechanism   sets the colour; "" for none
-    style       "line" or "points"
-    """
+    """A curve with its error bounds; leave `low` and `high` empty if it is exact."""
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
-    mechanism: str = ""
+    mechanism: str = ""  # sets the colour; "" for none
     style: Literal["line", "points"] = "line"
 
     @classmethod
@@ -238,57 +218,56 @@ class Series:
         return cls(name, tuple(map(float, x)), y, low, high, **look)
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Curves over a number."""
+def lines_figure(
+    title: str,
+    caption: str,
+    x_label: str,
+    y_label: str,
+    series: Sequence[Series],
+    *,
+    log: bool = False,
+    least_height: float = 0.0,
+) -> Figure:
+    """Return a figure of curves over a number, with logarithmic axes if asked for.
 
-    title: str
-    caption: str
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    log_x: bool = False
-    log_y: bool = False
-    least_height: float = 0.0  # what the y axis spans at least, so that rounding does not look like a change
+    The y axis spans `least_height` at least, so that rounding does not look like a change.
+    """
 
+    def draw(axes: Axes, narrow: bool) -> None:
+        from matplotlib.ticker import LogLocator, MaxNLocator
 
-def lines_figure(lines: Lines) -> Figure:
-    """Return the figure of these curves."""
-    heights = (3.6, 3.1 + 0.2 * -(-len(lines.series) // 2))
-    return Figure(lines.title, lines.caption, lambda axes, narrow: draw_lines(axes, lines, narrow), heights)
-
-
-def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
-    """Draw curves with their bands, and marks."""
-    from matplotlib.ticker import LogLocator, MaxNLocator
-
-    if figure.log_x:
-        axes.set_xscale("log")
-    if figure.log_y:
-        axes.set_yscale("log")
-    for series in figure.series:
-        style = look(series.mechanism)
-        if series.low:
-            axes.fill_between(series.x, series.low, series.high, color=style.colour, alpha=0.2, linewidth=0)
-        points = series.style == "points" or len(series.x) <= MARKERS
-        axes.plot(
-            series.x,
-            series.y,
-            color=style.colour,
-            linestyle="none" if series.style == "points" else style.dashes,
-            marker="o" if points else "",
-            markersize=7 if series.style == "points" else 3.5,
-            label=series.name,
-        )
-    axes.set_xlabel(figure.x_label)
-    axes.set_ylabel(figure.y_label)
-    for axis, log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
         if log:
-            axis.set_major_locator(LogLocator(10, numticks=5 if narrow else 8))
-            powers(axis)
-        else:
-            if narrow and axis is axes.xaxis:
-                axis.set_major_locator(MaxNLocator(4))
-            thousands(axis)
-    if not figure.log_y:
-        give_room(axes, 0.16, figure.least_height)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        for curve in series:
+            draw_series(axes, curve)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        for axis in (axes.xaxis, axes.yaxis):
+            if log:
+                axis.set_major_locator(LogLocator(10, numticks=5 if narrow else 8))
+                powers(axis)
+            else:
+                if narrow and axis is axes.xaxis:
+                    axis.set_major_locator(MaxNLocator(4))
+                thousands(axis)
+        if not log:
+            give_room(axes, 0.16, least_height)
+
+    return Figure(title, caption, draw, (3.6, 3.1 + 0.2 * -(-len(series) // 2)))
+
+
+def draw_series(axes: Axes, series: Series) -> None:
+    """Draw a curve with its band, or marks."""
+    style, marks = look(series.mechanism), series.style == "points"
+    if series.low:
+        axes.fill_between(series.x, series.low, series.high, color=style.colour, alpha=0.2, linewidth=0)
+    axes.plot(
+        series.x,
+        series.y,
+        color=style.colour,
+        linestyle="none" if marks else style.dashes,
+        marker="o" if marks or len(series.x) <= MARKERS else "",
+        markersize=7 if marks else 3.5,
+        label=series.name,
+    )

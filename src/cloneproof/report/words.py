@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from cloneproof._sections import Paragraph, Section, Table
 from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, Reason
 from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
@@ -14,6 +15,7 @@ from cloneproof.market.segments import MeanLaw, SegmentPriors, SegmentVectors
 MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces at which no line breaks
 KEPT = frozenset(("\n", NARROW, FIXED))  # what is no letter and stays
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+FINDINGS = ("finding", "what to do", "id")
 MOST_NAMES = 8  # of agents in a sentence
 BY_SHARES = "for everybody, whatever they know, no list with copies earns more than the best weights on distinct items"
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -45,6 +47,18 @@ def names_words(names: Sequence[str], most: int = 8, letters: int = 40) -> str:
     """
     shown = [shorten(name, letters) for name in names[:most]]
     return _listed([*shown, f"{len(names) - most:,} more"] if len(names) > most else shown)
+
+
+def not_shown(left: int, what: str) -> list[Paragraph]:
+    """Say how many further ones a table does not show, if any."""
+    return [Paragraph(f"{left:,} further {what} are not shown; --json has them.", role="note")] if left > 0 else []
+
+
+def what_to_do(findings: Iterable[Sequence[str]], caption: str = "") -> Iterator[Section]:
+    """Yield a table of what was found, what to do about it and perhaps the id of the finding; nothing without any."""
+    if rows := [*findings]:
+        columns = FINDINGS[: len(rows[0])]
+        yield Section("What to do", (Table.of(columns, rows, caption, left=columns),))
 
 
 def number(value: Estimate | float, sign: bool = False) -> str:

@@ -56,7 +56,6 @@ class Verification(Result):
         "kind", "outcome", "accepted", "replayed", "out_of_time", "statement", "seconds", "about=_about",
     )  # fmt: skip
 
-    said_in = "answers"
     accepted: bool
     statement: str
     seconds: float
