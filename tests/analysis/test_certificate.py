@@ -9,7 +9,7 @@ from flint import ctx
 
 import cloneproof as cp
 from cloneproof import verify
-from cloneproof.analysis.audit.dominance import WorstOpponents, dominance, enclosed_witness
+from cloneproof.analysis.audit.dominance import WorstOpponents, dominance, enclosed_witness, realise
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.certificate import bars_checker, checker, document
 from cloneproof.analysis.certificate.document import FORMAT
@@ -93,7 +93,8 @@ def test_checker_agrees_with_the_engine_on_every_mechanism_of_the_family():
 def test_a_witness_among_opponents_without_a_score(tmp_path):
     market = replace(MARKET, horizon=2000)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=4, max_arms=4)
-    witness = enclosed_witness(audit_case(market, mechanism, "ana"), (2, 2), WorstOpponents(None, 1.0), 0.0)
+    case = audit_case(market, mechanism, "ana")
+    witness = enclosed_witness(case, *realise(case, (2, 2), WorstOpponents(None, 1.0)), 0.0)
     assert witness is not None
     assert sum(witness.all_copies["bo"]) == 5
     found = replace(audited(mechanism, market), worst=witness)
