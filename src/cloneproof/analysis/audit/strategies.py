@@ -35,7 +35,7 @@ from cloneproof.analysis.audit.search_result import (
 from cloneproof.analysis.audit.theorems import Basis
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
-from cloneproof.analysis.gain import compared, exact_payoffs, payoff_of
+from cloneproof.analysis.gain import compared, exact_gain, exact_payoffs, payoff_of
 from cloneproof.analysis.search import Answers, Search, run_search, until_interrupted
 from cloneproof.engines.black_box import BlackBoxJob, black_box_runs
 from cloneproof.engines.deadline import Deadline
@@ -189,11 +189,8 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
     ]
     listed = best + sorted(unclear, key=lambda witness: sum(witness.copies))[:MOST_REFINED]
     wanted = {(witness.agent, witness.copies, witness.horizon): witness for witness in listed}
-    honest: dict[int, Evaluation] = {}
     after = Deadline(None if clock.left is None else clock.left + SECONDS_TO_ENCLOSE)
-    answers = Answers[Any, Witness | None](
-        lambda key: enclose(case_of[key[0], key[2]].case, wanted[key], honest), after
-    )
+    answers = Answers[Any, Witness | None](lambda key: enclose(case_of[key[0], key[2]].case, wanted[key]), after)
     run_search(answers, (key for number, key in enumerate(wanted) if number == 0 or not clock.spent))
     better: dict[tuple[str, int], dict[CopyVector, Witness]] = {}
     for witness in filter(None, answers.evaluated.values()):
@@ -202,25 +199,16 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
     return [result.with_witnesses(better.get(key, {})) for key, result in case_of.items()], late
 
 
-def enclose(case: AuditCase, witness: Witness, honest: dict[int, Evaluation] | None = None) -> Witness | None:
-    """Return the same deviation enclosed in ball arithmetic; None if it has no closed form, or copies may be caught.
-
-    `honest` caches everybody's honest payoffs by horizon.
-    """
-    honest = {} if honest is None else honest
+def enclose(case: AuditCase, witness: Witness) -> Witness | None:
+    """Return the same deviation enclosed in ball arithmetic; None if it has no closed form, or copies may be caught."""
     if case.caught:
         return None
     try:
-        if case.horizon not in honest:
-            everybody = case.copies(case.kinds.honest)
-            honest[case.horizon] = exact_evaluations([case.under], everybody, "closed-form", "ball")[0][case.horizon]
-        deviation = CopiesOf(case.name, witness.copies)
-        paid = exact_payoffs([case.under], deviation, "closed-form", "ball")[case.horizon]
+        enclosed = exact_gain(*case.under, CopiesOf(case.name, witness.copies), "closed-form", "ball")
     except OutOfTimeError:
         raise
     except EngineError:
         return None
-    enclosed = compared(payoff_of(honest[case.horizon], case.name), paid)
     return replace(witness, honest=enclosed.honest, copied=enclosed.copied, gain=enclosed.gain)
 
 
