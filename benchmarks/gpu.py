@@ -25,7 +25,7 @@ import numpy as np
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes
 from cloneproof.engines.monte_carlo.gpu.records import choice_of
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
 
@@ -118,15 +118,8 @@ def on_cores(job: Job, seconds: float = 1.0) -> float:
 def differences(job: Job, runs: int, checked: int) -> int:
     """Runs whose payoffs or regret differ from the CPU's in any bit; they lie in the middle of a large launch."""
     begin = runs // 2
-    return runs_that_differ(gpu_outcomes(job, 0, runs), outcomes(job, begin, checked), begin)
-
-
-def runs_that_differ(mine: Outcomes, theirs: Outcomes, begin: int) -> int:
-    """How many runs of theirs are not mine from `begin` on; pulls are compared where both kernels keep them."""
-    count = len(theirs.regret)
-    pairs = [(a[begin : begin + count], b) for a, b in zip(mine, theirs, strict=True) if not (a is None or b is None)]
-    alike = [(a == b).reshape(count, -1).all(axis=1) for a, b in pairs]
-    return count - int(np.all(alike, axis=0).sum())
+    mine, theirs = gpu_outcomes(job, 0, runs).rows, outcomes(job, begin, checked).rows
+    return int((mine[begin : begin + checked] != theirs).any(axis=1).sum())
 
 
 def versions() -> dict[str, object]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 from cloneproof._checks import known
@@ -23,15 +24,29 @@ from cloneproof.errors import CloneproofError, brief, did_you_mean
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _modules(package: str) -> Iterator[tuple[str, ModuleType]]:
+    """Yield the name of every module of a package, and the module."""
+    for module in pkgutil.iter_modules(import_module(package).__path__):
+        yield module.name, import_module(f"{package}.{module.name}")
+
+
 @cache
 def factories(package: str) -> Mapping[str, Callable[..., Any]]:
     """Return {public name: factory} for every module of the package."""
-    found = {}
-    for module in pkgutil.iter_modules(import_module(package).__path__):
-        factory = getattr(import_module(f"{package}.{module.name}"), module.name, None)
-        if callable(factory):
-            found[module.name.replace("_", "-")] = factory
-    return found
+    named = {name: getattr(module, name, None) for name, module in _modules(package)}
+    return {name.replace("_", "-"): factory for name, factory in named.items() if callable(factory)}
+
+
+@cache
+def classes(package: str) -> Mapping[str, type[Any]]:
+    """Return {public name: class} for every class with a `name` that a module of the package defines."""
+    defined = [
+        value
+        for _, module in _modules(package)
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__
+    ]
+    return {kind.name: kind for kind in defined if hasattr(kind, "name")}
 
 
 def formula(name: str) -> Callable[[F], F]:
@@ -52,12 +67,12 @@ def formula_of(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (a literal 
 def call(
     what: str,
     name: str,
-    there: Mapping[str, Callable[..., Any]],
+    choices: Mapping[str, Callable[..., Any]],
     options: Mapping[str, Any],
     error: type[CloneproofError],
 ) -> Any:  # noqa: ANN401 (what a factory makes is its own affair)
     """Call the factory of that name; raises an error for an unknown name or option."""
-    factory = there[known(name, there, what, error)]
+    factory = choices[known(name, choices, what, error)]
     parameters = inspect.signature(factory).parameters
     check_options(f"{what} {name!r}", options, parameters, error)
     needed = [key for key, p in parameters.items() if p.default is p.empty and key not in options]
@@ -93,9 +108,9 @@ def imported(text: object, what: str, example: str, error: type[CloneproofError]
     if file is not None:
         module_name = _module_of(file, what, error)
     try:
-        found = import_module(module_name)
-        for part in name.split("."):
-            found = getattr(found, part)
+        target: Any = import_module(module_name)
+        for attribute in name.split("."):
+            target = getattr(target, attribute)
     except ModuleNotFoundError as problem:
         where = "run it where the module is, or install it" if problem.name == module_name else "install that one too"
         raise error(f"expected {what} that can be imported, got {text!r} ({problem}); {where}") from None
@@ -110,7 +125,7 @@ def imported(text: object, what: str, example: str, error: type[CloneproofError]
             f"expected {what} that can be imported, but {text!r} raised {type(problem).__name__}: {problem}; fix the "
             "module"
         ) from problem
-    return found
+    return target
 
 
 def _module_of(file: Path, what: str, error: type[CloneproofError]) -> str:
@@ -122,22 +137,10 @@ def _module_of(file: Path, what: str, error: type[CloneproofError]) -> str:
         sys.path.insert(0, str(file.parent))
     invalidate_caches()
     try:
-        there = find_spec(file.stem)
+        spec = find_spec(file.stem)
     except (ImportError, ValueError):
-        there = None
-    if there is None or there.origin is None or Path(there.origin).resolve() != file:
-        taken = "nothing" if there is None else there.origin
+        spec = None
+    if spec is None or spec.origin is None or Path(spec.origin).resolve() != file:
+        taken = "nothing" if spec is None else spec.origin
         raise error(f"expected {file} to be the module {file.stem!r}, got {taken} under that name; rename the file")
     return file.stem
-
-
-@cache
-def classes(package: str) -> Mapping[str, type[Any]]:
-    """Return {public name: class} for every class with a `name` that a module of the package defines."""
-    found = {}
-    for module in pkgutil.iter_modules(import_module(package).__path__):
-        place = f"{package}.{module.name}"
-        for value in vars(import_module(place)).values():
-            if isinstance(value, type) and value.__module__ == place and hasattr(value, "name"):
-                found[value.name] = value
-    return found

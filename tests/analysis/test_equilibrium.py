@@ -99,6 +99,11 @@ def test_a_game_without_an_equilibrium_is_a_cycle(in_turn):
         assert now != then
 
 
+def test_a_step_goes_half_of_the_way_and_by_one_copy_at_least():
+    game = CopyGame(TWO, cp.mechanism("ucb1"), {}, "tree")
+    assert game.step("ana", (1, 1), (8, 2)) == (5, 2)
+
+
 def test_an_unfinished_search_says_so():
     found = cp.equilibrium(CREATORS, cp.mechanism("etc", market=CREATORS), max_copies=8, steps=1)
     assert found.status == "unfinished"

@@ -5,7 +5,6 @@ import pytest
 
 from cloneproof import boards
 from cloneproof.boards.copies import OpponentTable
-from cloneproof.boards.study import study_board
 from planted_cells import STYLES, PlantedBoard, draw_board
 from support.sizes import LONG
 
@@ -67,5 +66,3 @@ def test_a_file_of_battles_is_read(tmp_path):
     (tmp_path / "battles.csv").write_text("\n".join(["model_a,model_b,winner", *rows]))
     found = boards.find_copies(tmp_path / "battles.csv")
     assert (found.by, found.hypotheses) == ("opponents", 21)
-    study = study_board(boards.read_board(tmp_path / "battles.csv"), votes=20, recommend=False, runs=2)
-    assert any("look like one" in section.title for section in study.sections())

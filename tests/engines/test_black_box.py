@@ -21,7 +21,6 @@ from cloneproof.adapters import optional
 from cloneproof.engines.black_box import BlackBox, BlackBoxError, View, Workers, black_box_outcomes
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.statistics import Bounds, Estimands, RunTotals
 from cloneproof.engines.reference import TAPE_STREAM, drawn_means, simulate_run
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market import full_copies
@@ -246,11 +245,6 @@ def test_a_policy_from_a_notebook_cell_or_a_script_without_a_guard_is_played_her
     assert gain == "asymptotic True"
     assert "Traceback" not in done.stderr
     assert "played in this process" not in done.stderr  # that is as it should be, and nothing to warn of
-
-
-def test_what_is_not_known_yet_is_not_proven():
-    nothing = RunTotals.empty(Estimands((Bounds(0.0, 480.0),))).estimates(0.99, "no runs")[0]
-    assert (nothing.error, nothing.kind) == (240.0, "confidence")
 
 
 def test_the_view_holds_nothing_private():

@@ -71,20 +71,20 @@ def test_chromium_decides_pays_and_saves_as_python_does(browser):
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"),
+    ("right", "wrong", "name", "paged"),
     [
-        ("0x1ce4e5b9", "0x1ce4e5b8"),  # a constant of the hash
-        (" || late(a) - late(b)", ""),  # ties go to the fewest rewards outstanding
-        ("scans && missing && (best", "scans && (best"),  # a commitment waits for rewards
-        ("attention[place] * count", "count"),  # a view counts as the attention of its place
-        ("uniform(dice[agent], clock) * seen < last", "true"),  # a click of the rest counts by attention
+        ("0x1ce4e5b9", "0x1ce4e5b8", "ucb1", False),  # a constant of the hash
+        (" || late(a) - late(b)", "", "ucb1", False),  # ties go to the fewest rewards outstanding
+        ("scans && missing && (best", "scans && (best", "reservoir", False),  # a commitment waits for rewards
+        ("attention[place] * count", "count", "ucb1", True),  # a view counts as the attention of its place
+        ("uniform(dice[agent], clock) * seen < last", "true", "reservoir", True),  # a click counts by attention
     ],
 )
-def test_a_module_that_is_a_little_wrong_is_noticed(tmp_path, right, wrong):
+def test_a_module_that_is_a_little_wrong_is_noticed(tmp_path, right, wrong, name, paged):
     text = MODULE.read_text(encoding="utf-8")
     assert text.count(right) == 1
     (tmp_path / "wrong.mjs").write_text(text.replace(right, wrong), encoding="utf-8")
-    seasons = cases(300, range(2))
+    seasons = [random_case(name, number, 300, paged) for number in range(6)]
     assert next(differences(seasons, in_node(seasons, tmp_path / "wrong.mjs")), None) is not None
 
 

@@ -14,7 +14,6 @@ import cloneproof as cp
 from cloneproof.errors import LogError
 from cloneproof.logs.attention import Z95, attention
 from cloneproof.logs.study import study_log
-from support.command import run
 from support.sizes import LONG
 
 ATTENTION = (1.0, 0.7, 0.5, 0.3)
@@ -167,14 +166,3 @@ def test_a_policy_without_pages_is_judged_with_one_place():
     assert study.recommendation.market.places == study.log.positions
     assert any("with the first place of a page only" in note for note in study.notes)
     assert any("no backtest by position" in note for note in study.notes)
-
-
-def test_the_command_shows_places(tmp_path):
-    table, _ = planted(n=1500, items=4)
-    rows = zip(*(np.asarray(column).tolist() for column in table.values()), strict=True)
-    lines = [",".join(table), *(f"{a},{b},{int(c)},{d}" for a, b, c, d in rows)]
-    (tmp_path / "x.csv").write_text("\n".join(lines))
-    done = run("log", tmp_path / "x.csv", "--position", "rank", "--statistics")
-    assert done.returncode == 0
-    assert "attention" in done.stdout
-    assert "position: rank" in " ".join(done.stdout.split())

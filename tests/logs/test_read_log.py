@@ -75,8 +75,10 @@ def test_every_way_to_store_a_log_gives_the_same_statistics_as_by_hand(tmp_path)
     sources = [tmp_path / name for name in ("x.csv", "x.tsv", "x.csv.gz", "[x] *.csv", "x.jsonl", "x.parquet")]
     sources += [folder, halves, str(halves / "*.csv"), [halves / "a.csv", halves / "b.csv"]]
     sources += [frame, pl.from_pandas(frame), pa.table(frame), duckdb.from_df(frame), frame.to_dict("list")]
+    told = []
     for source in sources:
-        assert statistics(cp.read_log(source)) == expected, source
+        assert statistics(cp.read_log(source, progress=told.append)) == expected, source
+    assert all(0 <= part <= 1 for part in told)
 
 
 def test_decimal_rewards_are_summed_exactly_and_a_range_is_declared(tmp_path):
@@ -158,24 +160,10 @@ def test_guesses_are_said_and_known_formats_recognised():
     assert vw.arms[0].total == 1
 
 
-def test_nothing_beside_a_log_speaks_for_it(tmp_path):
-    """Statistics used to be kept in a file beside the log, and whoever could write there could replace them."""
-    (tmp_path / "x.csv").write_text("agent,arm,click\nana,a,1\n")
-    cp.read_log(tmp_path / "x.csv")
-    assert [file.name for file in tmp_path.iterdir()] == ["x.csv"]
-
-
 def test_an_arm_with_two_agents_is_a_fault_unless_names_are_local():
     rows = {"agent": ["ana", "bo", "bo"], "arm": ["1", "1", "2"], "click": [1, 0, 1]}
     assert len(cp.read_log(rows, local_arms=True).arms) == 3
     assert [arm.arm for arm in cp.read_log(rows, leave_out=True).arms] == ["2"]
-
-
-def test_progress_comes_and_errors_come_through_it():
-    told = []
-    rows = {"agent": ["ana"], "arm": ["1"], "click": [1]}
-    cp.read_log(rows, progress=told.append)
-    assert all(0 <= part <= 1 for part in told)
 
 
 def test_squares_of_small_numbers_fit():

@@ -180,13 +180,15 @@ def test_columns_that_cannot_be_segments_are_no_fault_of_a_log(tmp_path):
     assert cp.read_log(few | {"device": ["a"] * 50 + ["b"] * 325 + ["c"] * 325}).rounds == 700
 
 
-def test_the_command_shows_segments(tmp_path):
-    rows = ["agent,arm,click,device,place", *(f"a{k % 3},i{k % 3},{k % 2},d{k % 2},p{k % 5}" for k in range(60))]
-    (tmp_path / "x.csv").write_text("\n".join(rows))
-    done = run("log", tmp_path / "x.csv", "--segment", "device", "--segment", "place", "--statistics")
+def test_the_command_shows_segments_and_places(tmp_path):
+    rows = [f"a{k % 3},i{k % 3},{int(k % 7 < 4)},d{k % 2},p{k % 5},{1 + k % 4 // 2}" for k in range(600)]
+    (tmp_path / "x.csv").write_text("\n".join(["agent,arm,click,device,place,rank", *rows]))
+    asked = ["--segment", "device", "--segment", "place", "--position", "rank", "--statistics"]
+    done = run("log", tmp_path / "x.csv", *asked)
+    words = " ".join(done.stdout.split())
     assert done.returncode == 0
-    assert "segment: device x place" in " ".join(done.stdout.split())
-    assert "d1 / p4" in done.stdout
+    for text in ("segment: device x place", "d1 / p4", "attention", "position: rank"):
+        assert text in words
 
 
 def study_of_two_devices(policy, n=10_000, **options):

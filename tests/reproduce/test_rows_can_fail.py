@@ -40,6 +40,7 @@ def test_a_broken_mechanism_changes_the_verdict(name, broken, statements):
     assert all(any(statement in one for one in failed(found)) for statement in statements)
 
 
+@pytest.mark.usefixtures("fewer_seeds")
 def test_theorem_2_an_arm_rule_that_can_be_gamed_is_noticed():
     good, bad = Setting("quick"), Setting("quick", make=lambda name, **options: cp.mechanism("ucb1"))
     assert theorem_2.Favouring(good).works is True

@@ -64,8 +64,8 @@ as_it_is = cache(found)
 
 
 @pytest.fixture(autouse=not LONG)
-def fewer_cases(monkeypatch):
-    """Fewer bonuses, random priors and copies in rows 2, 4, 5, 6 and 12."""
+def fewer_cases(monkeypatch, fewer_seeds):
+    """Fewer bonuses, random priors, seeds and copies in rows 2, 4, 5, 6 and 12."""
     for row, name, fewer in (
         (theorem_1_ucb1, "BONUSES", dict(list(theorem_1_ucb1.BONUSES.items())[::5])),
         (theorem_2, "trials", lambda setting, count: few_trials()),

@@ -21,7 +21,7 @@ from cloneproof.errors import ServeError
 from cloneproof.serve import calls
 from cloneproof.serve.client import Client
 from cloneproof.serve.http.monitoring import LogLines, configure_log, text_line
-from cloneproof.serve.http.service import KeyRing, install_keys, key_from_file, new_key
+from cloneproof.serve.http.service import by_id, install_keys, key_from_file, key_holder, new_key
 from cloneproof.serve.offline import back_up, replay_all
 from cloneproof.serve.storage import SqliteStorage, open_storage
 from support.command import run
@@ -191,7 +191,7 @@ def test_a_key_from_a_file_is_made_once_and_stays_revoked(tmp_path):
     storage = open_storage(":memory:")
     for _ in range(2):
         install_keys(storage, [key_from_file(str(file), "platform", 5)])
-        assert KeyRing(storage.keys()).caller(f"Bearer {key}".encode()).role == "platform"
+        assert key_holder(by_id(storage.keys()), f"Bearer {key}".encode()).role == "platform"
     storage.put_key(record.__class__(record.id, "platform", None, record.hash, 0, True))
     install_keys(storage, [key_from_file(str(file), "platform", 9)])
     (kept,) = storage.keys()

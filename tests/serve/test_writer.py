@@ -20,7 +20,7 @@ from cloneproof.serve.storage import SqliteStorage
 from cloneproof.serve.writer.commands import DEFAULTS_AT_ONCE, Decide, DecideSlates, Do, Reward, Settle, Unfinished
 from cloneproof.serve.writer.group import merge, split_reply
 from cloneproof.serve.writer.markets import ServedMarkets
-from cloneproof.serve.writer.queue import Capacity, RoundRobin
+from cloneproof.serve.writer.queue import Capacity, QueuedCall, RoundRobin
 from support.service import TERMS, Desk, deciding, open_market, spec, with_arms
 
 FEED = "/v1/markets/feed"
@@ -91,19 +91,17 @@ def test_whatever_groups_leave_unfinished_each_item_has_one_reply_in_order(calls
         waiting.put(batch(market, number, size), replies[-1])
     first = set()
     while waiting:
-        group, done = waiting.next_group(), []
+        group = waiting.next_group()
         assert not first or group[0].command.market in first
-        for asked in (call.command for call in group):
+        for call in group:
+            asked = call.command
             items = rng.choice([0, rng.randint(0, asked.size), asked.size])
             rest = Unfinished(asked.items[:items], market_first=items == 0 and rng.random() < 0.5)
-            done.append(list(asked.items) if items == asked.size else rest)
-        cut = [
-            (call.command.market, reply) for call, reply in zip(group, done, strict=True) if type(reply) is Unfinished
-        ]
-        first = {market for market, reply in cut if reply.market_first}
-        for call, reply in zip(group, done, strict=True):
-            call.enter_reply(reply)
-        assert waiting.put_back(group, done) == {market for market, _ in cut}
+            call.reply = list(asked.items) if items == asked.size else rest
+            call.send()
+        cut = [call for call in group if type(call.reply) is Unfinished]
+        first = {call.command.market for call in cut if call.reply.market_first}
+        assert waiting.put_back(group) == {call.command.market for call in cut}
     assert waiting.calls == 0
     expected = [batch(market, number, size).items for number, (market, size) in enumerate(calls)]
     assert [reply.value for reply in replies] == expected
@@ -389,12 +387,13 @@ def test_calls_that_are_taken_together_get_the_replies_of_some_order(commands):
     before = deciding("m", [f"before {number}" for number in range(20)])
     assert before.run(one, known_one, 2000) == before.run(many, known_many, 2000)
     commands = [sent(command, market) for command in commands]
-    together = list(merge(commands))
-    assert sorted(at for _, positions in together for at in positions) == list(range(len(commands)))
+    waiting = [QueuedCall(command, Reply()) for command in commands]
+    together = list(merge(waiting))
+    assert Counter(map(id, waiting)) == Counter(id(call) for _, calls in together for call in calls)
     assert len(together) <= 2
-    for command, positions in together:
+    for command, calls in together:
         replies = command.run(many, known_many, 2000)
-        singly = [reply for at in positions for reply in commands[at].run(one, known_one, 2000)]
+        singly = [reply for call in calls for reply in call.command.run(one, known_one, 2000)]
         assert replies == singly
     assert told(one) == told(many)
 
@@ -402,17 +401,12 @@ def test_calls_that_are_taken_together_get_the_replies_of_some_order(commands):
 def test_what_is_no_decision_and_no_reward_keeps_its_place():
     act, first, second = Do("m", lambda markets, now: None), deciding("m", ["a"]), deciding("m", ["b"])
     elsewhere = deciding("k", ["c"])
-    assert list(merge([first, act, second, elsewhere])) == [
-        (first, [0]),
-        (act, [1]),
-        (second, [2]),
-        (elsewhere, [3]),
-    ]
-    assert list(merge([first, elsewhere, second, act])) == [
-        (deciding("m", ["a", "b"]), [0, 2]),
-        (elsewhere, [1]),
-        (act, [3]),
-    ]
+
+    def merged(*commands):
+        return [command for command, _ in merge(QueuedCall(command, Reply()) for command in commands)]
+
+    assert merged(first, act, second, elsewhere) == [first, act, second, elsewhere]
+    assert merged(first, elsewhere, second, act) == [deciding("m", ["a", "b"]), elsewhere, act]
 
 
 def test_a_reward_that_comes_with_the_settlement_is_late():

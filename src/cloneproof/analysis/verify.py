@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._checks import real
+from cloneproof.analysis import replay_record
 from cloneproof.analysis.audit.question import MechanismOrFactory
 from cloneproof.analysis.certificate.document import FORMAT as CERTIFICATE
 from cloneproof.analysis.certificate.document import KEYS, VERSION, read_json, whole_document
@@ -80,13 +81,9 @@ def verify(
     if budget is None or not 0 < budget < math.inf:
         raise CertificateError(f"expected seconds above 0 for a replay, got {brief(seconds)}; 600 is usual")
     data = read_json(path)
-    if isinstance(data, dict):
-        from cloneproof.analysis import replay_record  # late: it loads what draws runs, which a certificate needs not
-
-        if data.get("format") == replay_record.FORMAT:
-            keys = replay_record.KEYS
-            record = whole_document(data, path, replay_record.FORMAT, replay_record.VERSION, keys)
-            return replay_record.replay(record, market, mechanism, budget)
+    if isinstance(data, dict) and data.get("format") == replay_record.FORMAT:
+        record = whole_document(data, path, replay_record.FORMAT, replay_record.VERSION, replay_record.KEYS)
+        return replay_record.replay(record, market, mechanism, budget)
     document = whole_document(data, path, CERTIFICATE, VERSION, KEYS)
     began = time.monotonic()
     try:
@@ -100,8 +97,6 @@ def verify(
 
 def replay_work(path: str | Path) -> str | None:
     """Describe how much a replay record has to draw; read from the file before any work."""
-    from cloneproof.analysis import replay_record
-
     data = read_json(path)
     if not isinstance(data, dict) or data.get("format") != replay_record.FORMAT:
         return None

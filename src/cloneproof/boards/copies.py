@@ -131,8 +131,8 @@ class BoardCopies(WithFindings):
 
     def to_dict(self) -> dict[str, object]:
         table = {"models": len(self.scores.models), self.by: len(self.scores.tasks), "notes": list(self.scores.notes)}
-        found = {"findings": self.finding_rows}
-        return {**table, **found, **fields_of(self, "level", "hypotheses", "pairs", "groups", "power")}
+        findings = {"findings": self.finding_rows}
+        return {**table, **findings, **fields_of(self, "level", "hypotheses", "pairs", "groups", "power")}
 
 
 @dataclass(frozen=True)

@@ -61,10 +61,10 @@ def earned(board: Board) -> tuple[Earned, ...]:
     near = {}
     for name in board.names:
         own = board.models_of(name)
-        known = own[(board.errors[own] > 0) & (board.errors[own] <= MOST_ERROR)]
-        first = known[:1] if len(known) else own[:1]
-        apart = (board.ratings[first] - board.ratings[known]) / np.hypot(board.errors[first], board.errors[known])
-        near[name] = known[apart <= APART] if len(known) else first
+        measured = own[(board.errors[own] > 0) & (board.errors[own] <= MOST_ERROR)]
+        first = measured[:1] if len(measured) else own[:1]
+        apart = (board.ratings[first] - board.ratings[measured]) / np.hypot(board.errors[first], board.errors[measured])
+        near[name] = measured[apart <= APART] if len(measured) else first
     return of_groups(board.models, board.ratings, board.errors, near)
 
 
@@ -78,7 +78,7 @@ def of_groups(
 ) -> tuple[Earned, ...]:
     """Return what groups of entries earn their owners where the best counts; groups of one are rivals only."""
     best = np.array([own[values[own].argmax()] for own in groups.values()])
-    found = []
+    earnings = []
     for place, (owner, own) in enumerate(groups.items()):
         if len(own) < 2:
             continue
@@ -91,8 +91,8 @@ def of_groups(
         ranks = [1 + np.interp(drawn, grid, above).mean(axis=1) for drawn in (with_all, alone)]
         entries = tuple(names[i] for i in own)
         rows = (*points, *ranks, points[0] - points[1], ranks[1] - ranks[0])
-        found.append(Earned(owner, entries, *map(_interval, rows)))
-    return tuple(sorted(found, key=lambda row: -row.ranks.value))
+        earnings.append(Earned(owner, entries, *map(_interval, rows)))
+    return tuple(sorted(earnings, key=lambda row: -row.ranks.value))
 
 
 def _measured(values: Floats, errors: Floats, dice: np.random.Generator) -> tuple[Floats, Floats]:

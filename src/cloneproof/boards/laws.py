@@ -36,11 +36,7 @@ FREQUENCIES: Final = 9.0  # cut-off of a transform times the standard deviation;
 
 
 def balanced_law(battles: int, chances: Floats) -> CountLaw:
-    """Return the law of the number of wins if opponents take turns, from its Fourier transform on the window.
-
-    >>> balanced_law(2, np.array([0.25, 0.75])).weights.round(6).tolist()
-    [0.1875, 0.625, 0.1875]
-    """
+    """Return the law of the number of wins if opponents take turns, from its Fourier transform on the window."""
     times = schedule(battles, len(chances))
     mean, variance = float(times @ chances), float(times @ (chances * (1 - chances)))
     low, high = float_window(battles, mean, variance)
@@ -117,10 +113,6 @@ def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
 
     Each model draws a lot u in (0, 1), so it is the champion with count x if every other is below x, or at x with a lot
     below u. The integral over u of a polynomial is exact by Gauss and Legendre's rule.
-
-    >>> from cloneproof.laws.counts import binomial_floats
-    >>> [each.weights.tolist() for each in champion_of_all([binomial_floats(1, 0.5)] * 2)]
-    [[0.125, 0.375], [0.125, 0.375]]
     """
     hopes = _hopes(laws)
     low, below = _distributions([law for law, hopeful in zip(laws, hopes, strict=True) if hopeful])

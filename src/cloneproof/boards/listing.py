@@ -119,10 +119,10 @@ class Panel:
         """Return the law of a model's wins in `battles` battles, with random opponents or opponents that take turns."""
         key = (model, battles, balanced)
         if key not in self._laws:
-            self._laws[key] = self._made(model, battles, balanced)
+            self._laws[key] = self._computed(model, battles, balanced)
         return self._laws[key]
 
-    def _made(self, model: int, battles: int, balanced: bool) -> CountLaw:
+    def _computed(self, model: int, battles: int, balanced: bool) -> CountLaw:
         mean = float(self.means[model])
         if self.unit or battles >= self.normal_from:
             variance = float(self.variances[model]) if balanced else mean * (1 - mean)
@@ -332,11 +332,11 @@ class Provisional(ListingRule):
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         listed = _listings(models, copies)
-        if len(listed) > self.over:
-            law = _fresh_law(panel, listed, self.votes, self.fresh, self.balanced)
-            return stretched(law, self.scale / self.fresh)
-        counts = best_of([panel.law(model, self.votes, balanced=self.balanced) for model in listed])
-        return stretched(counts, self.scale / self.votes)
+        counts = [panel.law(model, self.votes, balanced=self.balanced) for model in listed]
+        if len(listed) <= self.over:
+            return stretched(best_of(counts), self.scale / self.votes)
+        fresh = [panel.law(model, self.fresh, balanced=self.balanced) for model in listed]
+        return stretched(published(champion_of_all(counts), fresh, 0), self.scale / self.fresh)
 
     def battles(self, listed: int) -> int:
         return self.votes * listed + self.fresh * (listed > self.over)
@@ -359,12 +359,14 @@ class FreshChampion(ListingRule):
     def scale(self) -> int:
         return self.fresh
 
+    def _with_listings(self, listed: int) -> Provisional:
+        return Provisional(max(1, self.search // max(1, listed)), self.fresh, self.balanced)
+
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        listed = _listings(models, copies)
-        return _fresh_law(panel, listed, max(1, self.search // len(listed)), self.fresh, self.balanced)
+        return self._with_listings(sum(copies)).law(panel, models, copies)
 
     def battles(self, listed: int) -> int:
-        return max(1, self.search // listed) * listed + self.fresh
+        return self._with_listings(listed).battles(listed)
 
 
 @dataclass(frozen=True)
@@ -466,12 +468,6 @@ class NamedFlagships(ListingRule):
 
     def battles(self, listed: int) -> int:
         return self.board.battles(listed)
-
-
-def _fresh_law(panel: Panel, listed: Sequence[int], votes: int, fresh: int, balanced: bool) -> CountLaw:
-    """Return the law of `fresh` battles of the listing that won most of its `votes` battles; a lot breaks ties."""
-    champions = champion_of_all([panel.law(model, votes, balanced=balanced) for model in listed])
-    return published(champions, [panel.law(model, fresh, balanced=balanced) for model in listed], 0)
 
 
 def _listings(models: Sequence[int], copies: Sequence[int]) -> list[int]:

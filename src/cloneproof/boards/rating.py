@@ -201,16 +201,16 @@ def deviation_ratings(payoffs: Floats) -> Floats:
         check_time("linear program of Deviation Ratings")
         bounds = [*((0.0, None if kept else 0.0) for kept in allowed), (None, None)]
         rows = np.column_stack([payoffs, -1.0 * ~fixed])
-        found = linprog(cost, rows, level, one[None], [1.0], bounds, method="highs-ds")
-        if not found.success:
-            raise BoardError(f"expected a linear program that has a solution, got: {found.message}; report this")
-        binding = ~fixed & (found.ineqlin.marginals < -BINDING)
-        level[binding] = found.fun
-        level[fixed] += np.maximum(0, payoffs[fixed] @ found.x[:-1] - level[fixed])  # roundings must not exclude all
+        solution = linprog(cost, rows, level, one[None], [1.0], bounds, method="highs-ds")
+        if not solution.success:
+            raise BoardError(f"expected a linear program that has a solution, got: {solution.message}; report this")
+        binding = ~fixed & (solution.ineqlin.marginals < -BINDING)
+        level[binding] = solution.fun
+        level[fixed] += np.maximum(0, payoffs[fixed] @ solution.x[:-1] - level[fixed])  # roundings must not exclude all
         fixed |= binding
-        allowed &= found.lower.marginals[:-1] <= BINDING
+        allowed &= solution.lower.marginals[:-1] <= BINDING
         columns = payoffs[:, allowed]
         ones = np.ones((1, columns.shape[1]))
-        known, whole = (np.linalg.matrix_rank(np.vstack([part, ones])) for part in (columns[fixed], columns))
-        if known == whole or fixed.all() or not binding.any():
-            return np.asarray(payoffs @ found.x[:-1])
+        rank_fixed, rank = (np.linalg.matrix_rank(np.vstack([part, ones])) for part in (columns[fixed], columns))
+        if rank_fixed == rank or fixed.all() or not binding.any():
+            return np.asarray(payoffs @ solution.x[:-1])

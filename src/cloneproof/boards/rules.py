@@ -137,9 +137,9 @@ def _simulated(board: Board, rule: DeviationListing, battles: float, in_use: boo
                 above = np.sign(scores[:, None] - scores)[truth[:, None] > truth]
                 wrong = float(((1 - above) / 2).sum() + (np.triu(truth[:, None] == truth, 1)).sum() / 2)
         rows.append([wrong, *(ranks[0] - rank for rank in ranks[1:])])
-    found = [simulated_mean(column, f"{len(rows)} boards that were drawn") for column in np.array(rows).T]
+    estimates = [simulated_mean(column, f"{len(rows)} boards that were drawn") for column in np.array(rows).T]
     pairs = len(truth) * (len(truth) - 1) // 2
-    return RuleRow(rule, found[0], pairs, battles, tuple(found[1:4]), tuple(found[4:]), None, in_use)
+    return RuleRow(rule, estimates[0], pairs, battles, tuple(estimates[1:4]), tuple(estimates[4:]), None, in_use)
 
 
 def sample_board(board: Board, most: int) -> Board:
@@ -163,7 +163,7 @@ def listing_rule(rule: str | ListingRule, board: Board, votes: int, *, balanced:
         return rule
     own = max(4, votes * len(board.models) // len(board.names))
     tuned = partial(ReservoirBoard, SLOTS, max(1, own // 2 // SLOTS), max(1, own // 2), 1, balanced)
-    known: dict[str, Callable[..., ListingRule]] = {
+    rules: dict[str, Callable[..., ListingRule]] = {
         "best-of": lambda k=None: BestListing(votes, balanced=balanced, most=k),
         "cap": lambda n: BestListing(votes, balanced=balanced, most=n, cap=True),
         "last-of": lambda k=1: MeanListing(votes, balanced=balanced, last=k),
@@ -178,14 +178,14 @@ def listing_rule(rule: str | ListingRule, board: Board, votes: int, *, balanced:
         "deviation-ratings": lambda: DeviationListing(votes, balanced=balanced),
     }
     name, given, named = _parsed(rule)
-    if name not in known:
-        raise BoardError(f"expected a rule of listing ({', '.join(known)}), got {brief(rule)}; choose one of them")
+    if name not in rules:
+        raise BoardError(f"expected a rule of listing ({', '.join(rules)}), got {brief(rule)}; choose one of them")
     try:
-        inspect.signature(known[name]).bind(*given, **named)
+        inspect.signature(rules[name]).bind(*given, **named)
     except TypeError:
-        wanted = str(inspect.signature(known[name]))
+        wanted = str(inspect.signature(rules[name]))
         raise BoardError(f"expected {name}{wanted}, got {brief(rule)}; correct what stands in brackets") from None
-    return known[name](*given, **named)
+    return rules[name](*given, **named)
 
 
 def _parsed(text: str) -> tuple[str, list[Any], dict[str, Any]]:
@@ -195,8 +195,8 @@ def _parsed(text: str) -> tuple[str, list[Any], dict[str, Any]]:
         call = ast.parse(f"rule({inside}" if bracket else "rule()", mode="eval").body
         if not isinstance(call, ast.Call):
             raise ValueError
-        named = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-        return name.strip().lower(), [ast.literal_eval(each) for each in call.args], named
+        named = {str(argument.arg): ast.literal_eval(argument.value) for argument in call.keywords}
+        return name.strip().lower(), [ast.literal_eval(argument) for argument in call.args], named
     except (SyntaxError, ValueError):
         raise BoardError(
             f"expected a rule such as cap(3) or mean-of, got {brief(text)}; write numbers in brackets"

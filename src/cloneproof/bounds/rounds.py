@@ -43,11 +43,6 @@ def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
 @checked
 def log_mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
     """Return the logarithm of `mistake`; minus infinity for one original or one mean."""
-    return unchecked_log_mistake(originals, gap, arm_rounds, spread)
-
-
-def unchecked_log_mistake(originals: int, gap: float, arm_rounds: int, spread: float) -> float:
-    """Return `log_mistake` for arguments that were already checked."""
     if originals == 1 or math.isinf(gap):
         return -math.inf
     return math.log(originals - 1) - arm_rounds * gap**2 / (4 * spread**2)
@@ -119,12 +114,10 @@ def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, s
 
 
 def fits(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float, weight: float) -> bool:
-    """Whether both conditions hold, for arguments that were already checked."""
+    """Whether (L - 1) exp(-m gap^2 / (4 sd^2)) <= m weight / (L T), in logarithms."""
     if originals == 1 or math.isinf(gap):
         return True
-    return unchecked_log_mistake(originals, gap, arm_rounds, spread) <= math.log(
-        arm_rounds * weight / (originals * horizon)
-    )
+    return log_mistake(originals, gap, arm_rounds, spread) <= math.log(arm_rounds * weight / (originals * horizon))
 
 
 @checked

@@ -12,11 +12,11 @@ free of cancellation.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from flint import arb, arb_poly, ctx, fmpq
@@ -26,6 +26,7 @@ from cloneproof._arrays import FloatArray
 
 Array = NDArray[Any]  # of floats, fractions or balls
 Number = Any  # a float or a ball
+Factor = TypeVar("Factor")
 
 PRECISION: Final = 192  # bits; lgamma at 10^15 rounds loses about 60 of them
 UNIT: Final = 2.0**-53  # the relative error of one rounding
@@ -108,6 +109,15 @@ def legendre_nodes(count: int) -> tuple[FloatArray, FloatArray]:
     """Return the nodes and weights of Gauss and Legendre's quadrature on (0, 1), in floats."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / 2
+
+
+def to_the_power(factor: Factor, exponent: int, multiply: Callable[[Factor, Factor], Factor]) -> Factor:
+    """Multiply equal factors, by squaring; the exponent is at least 1."""
+    if exponent == 1:
+        return factor
+    half = to_the_power(factor, exponent // 2, multiply)
+    square = multiply(half, half)
+    return multiply(square, factor) if exponent % 2 else square
 
 
 def products_of_others(factors: Sequence[Array] | Array) -> list[Array]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 
 import numpy as np
@@ -20,7 +20,7 @@ from flint import arb, ctx, fmpz
 
 from cloneproof._arrays import FloatArray
 from cloneproof._clock import check_time
-from cloneproof.laws.arithmetic import NEGLIGIBLE, PRECISION, Arithmetic, Array, Number, ball
+from cloneproof.laws.arithmetic import NEGLIGIBLE, PRECISION, Arithmetic, Array, Number, ball, to_the_power
 
 DEVIATIONS = 8.5  # half a window of floats in standard deviations; a normal tail beyond it has mass 2e-17
 MARGIN = 20  # counts besides, which cover small means (Bernstein)
@@ -228,15 +228,10 @@ def convolve_rows(rows: FloatArray, law: FloatArray) -> FloatArray:
 
 
 def power(law: CountLaw, exponent: int, arithmetic: Arithmetic) -> CountLaw:
-    """Return the law of the sum of that many independent numbers, by repeated squaring."""
-    result: CountLaw | None = None
-    while exponent:
-        if exponent & 1:
-            result = law if result is None else convolve(result, law, arithmetic)
-        exponent >>= 1
-        if exponent:
-            law = convolve(law, law, arithmetic)
-    return CountLaw(0, arithmetic.array([1]), 0) if result is None else result
+    """Return the law of the sum of that many independent numbers."""
+    if exponent == 0:
+        return CountLaw(0, arithmetic.array([1]), 0)
+    return to_the_power(law, exponent, partial(convolve, arithmetic=arithmetic))
 
 
 def scale(law: CountLaw, factor: Number) -> CountLaw:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import scipy
 
 from cloneproof._arrays import FloatArray
+from cloneproof.laws.arithmetic import to_the_power
 from cloneproof.laws.scan import powers
 
 ValueWeights = Sequence[tuple[float, float]]  # values of a prior and their weights
@@ -234,15 +235,6 @@ def _coefficient_on_circle(power: int, first: AnyArray, second: AnyArray, last: 
     twice = np.where((turns == 0) | (turns == roots // 2), 1.0, 2.0) / roots  # the other half are conjugates
     turned = twice * np.exp(2j * np.pi * power * turns / roots)
     return np.asarray(np.maximum(0.0, ((first * second) @ turned).real))
-
-
-def to_the_power(factor: AnyArray, exponent: int, multiply: Multiply) -> AnyArray:
-    """Multiply equal factors, by squaring; the exponent is at least 1."""
-    if exponent == 1:
-        return factor
-    half = to_the_power(factor, exponent // 2, multiply)
-    square = multiply(half, half)
-    return multiply(square, factor) if exponent % 2 else square
 
 
 _SERIES = np.asarray, _times, _coefficient_of_series

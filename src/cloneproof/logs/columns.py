@@ -174,8 +174,8 @@ def guessed_column(usual: Sequence[str], names: Sequence[str]) -> str | None:
 def _not_compared(names: Sequence[str]) -> list[str]:
     """Describe the column of titles that nobody named."""
     title = guessed_column(TITLES, names)
-    said = f"`{title}` may tell which items are the same, and is not compared: name it by --same {title}"
-    return [] if title is None else [said]
+    doubt = f"`{title}` may tell which items are the same, and is not compared: name it by --same {title}"
+    return [] if title is None else [doubt]
 
 
 def _refuse_positions(names: Sequence[str], arm: str | None) -> None:

@@ -188,9 +188,9 @@ def _sampled(
     if not in_blocks:
         timed = market.with_horizon(short)
         mechanism = policy if isinstance(policy, BlackBox) else policy(timed)
-        each = 2 * seconds * LONGEST_PART / (1 + len(valued))  # a pair is two worlds
+        seconds_of_one = 2 * seconds * LONGEST_PART / (1 + len(valued))  # a pair is two worlds
         first = valued[0].name
-        wanted = affordable_horizon(timed, mechanism, market.horizon, each, seed, first, registered, PAIRS)
+        wanted = affordable_horizon(timed, mechanism, market.horizon, seconds_of_one, seed, first, registered, PAIRS)
     played = market.with_horizon(wanted)
     mechanism = policy if isinstance(policy, BlackBox) else policy(played)
     worlds = [registered, *(registered | {owner.name: (1,) * len(owner.copies)} for owner in valued)]

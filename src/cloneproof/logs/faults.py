@@ -89,11 +89,11 @@ def refuse(faults: Sequence[Fault], rows: int) -> None:
     """Raise one error for everything that is wrong."""
     if not faults:
         return
-    said = "; ".join(str(fault) for fault in faults[:MOST_SAID])
+    kinds = "; ".join(str(fault) for fault in faults[:MOST_SAID])
     more = len(faults) - MOST_SAID
-    said += f"; and {more} more kinds" if more > 0 else ""
+    kinds += f"; and {more} more kinds" if more > 0 else ""
     remedy = faults[0].remedy if len(faults) == 1 else ""
     raise LogError(
-        f"expected rows with an agent, an arm and a reward in the declared range, got {said}, of {rows:,} rows; "
+        f"expected rows with an agent, an arm and a reward in the declared range, got {kinds}, of {rows:,} rows; "
         f"{remedy or FIX}"
     )

@@ -132,16 +132,16 @@ def lookalikes(
     """
     arms = {arm.place: arm for arm in log.arms}
     links: dict[tuple[str, ...], list[tuple[str, Sequence[ArmPlace]]]] = defaultdict(list)
-    for one in (one for one in listed if len(one.agents) <= MOST_SHARING):
+    for duplicate in (group for group in listed if len(group.agents) <= MOST_SHARING):
         owned: dict[str, list[ArmPlace]] = defaultdict(list)
-        for place in one.arms:
+        for place in duplicate.arms:
             owned[place[0]].append(place)
-        reason = f"{'equal' if one.equal else 'near'} {one.feature}"
+        reason = f"{'equal' if duplicate.equal else 'near'} {duplicate.feature}"
         for agent, own in owned.items():
             if len(own) > 1:
                 links[agent,].append((reason, own))
-        if one.feature != "arm" and len(owned) > 1:
-            links[tuple(sorted(owned))].append((reason, one.arms))
+        if duplicate.feature != "arm" and len(owned) > 1:
+            links[tuple(sorted(owned))].append((reason, duplicate.arms))
     sharing = Counter(agent for agents in links if len(agents) > 1 for agent in agents)
     accounts = _accounts(log, same) if same else {}
     for agents, both in accounts.items():
@@ -167,12 +167,12 @@ def lookalikes(
 def _accounts(log: Log, same: Sequence[str]) -> dict[tuple[str, ...], list[tuple[ArmPlace, ArmPlace]]]:
     """Return the arms of two agents whose titles match one to one, of agents who match nobody else so."""
     owners = [arm.agent for arm in log.arms]
-    found = account_candidates(owners, *item_links([arm.features for arm in log.arms], owners, same))
-    partners = Counter(owner for one in found for owner in one.owners)
+    candidates = account_candidates(owners, *item_links([arm.features for arm in log.arms], owners, same))
+    partners = Counter(owner for like in candidates for owner in like.owners)
     return {
-        one.owners: [(log.arms[first].place, log.arms[second].place) for first, second in one.pairs]
-        for one in found
-        if all(partners[owner] == 1 for owner in one.owners)
+        like.owners: [(log.arms[first].place, log.arms[second].place) for first, second in like.pairs]
+        for like in candidates
+        if all(partners[owner] == 1 for owner in like.owners)
     }
 
 
@@ -182,8 +182,8 @@ def _rounds(one: Lookalikes, arms: Mapping[ArmPlace, LoggedArm]) -> int:
 
 def log_owners(log: Log, alike: Sequence[Lookalikes]) -> tuple[LogOwner, ...]:
     """Return the owners, in the order of the log."""
-    known = log.agents
-    agents = {name: number for number, name in enumerate(known)}
+    agent_names = log.agents
+    agents = {name: number for number, name in enumerate(agent_names)}
     places = {arm.place: number for number, arm in enumerate(log.arms)}
     alike = [one for one in alike if not one.many_shops]
     same_owner = [(agents[one.agents[0]], agents[other]) for one in alike for other in one.agents[1:]]
@@ -194,7 +194,7 @@ def log_owners(log: Log, alike: Sequence[Lookalikes]) -> tuple[LogOwner, ...]:
         items[group[0].agent].append(group)
     owners = []
     for accounts in joined(len(agents), same_owner):
-        names = tuple(known[number] for number in accounts)
+        names = tuple(agent_names[number] for number in accounts)
         originals = [group for name in names for group in items[name]]
         originals.sort(key=lambda group: (-len(group), -sum(arm.rounds for arm in group)))
         owners.append(LogOwner(" + ".join(names), names, tuple(originals)))
@@ -276,13 +276,7 @@ def _pooled(arms: Sequence[LoggedArm]) -> tuple[float, float]:
 
 
 def studied_segments(log: Log) -> dict[str, Log]:
-    """Return the log of each segment, the smallest pooled where there are many; the whole log without segments.
-
-    >>> import cloneproof as cp
-    >>> rows = {"agent": ["a"] * 3, "arm": ["x"] * 3, "click": [1, 0, 1], "device": ["tv", "tv", "phone"]}
-    >>> {name: own.rounds for name, own in studied_segments(cp.read_log(rows, segment="device")).items()}
-    {'tv': 2, 'phone': 1}
-    """
+    """Return the log of each segment, the smallest pooled where there are many; the whole log without segments."""
     if not log.segments:
         return {"": log}
     names = list(log.segments)
@@ -310,14 +304,7 @@ def by_segment(priors: Mapping[str, Prior]) -> Prior | dict[str, Prior]:
 
 
 def fit_rates(originals: Mapping[str, Sequence[Sequence[LoggedArm]]], steps: int = STEPS) -> FittedPriors:
-    """Fit all priors to the originals of each agent, groups of arms, on a grid that spans the plausible rates.
-
-    >>> def shown(rate):
-    ...     return LoggedArm("a", "x", 50_000, Fraction(50_000 * rate), Fraction(50_000 * rate))
-    >>> fitted = fit_rates({f"agent {k}": [[shown(0.002 + 0.002 * (k % 2))]] for k in range(40)})
-    >>> round([prior.atoms for prior in common_levels(fitted, 2)[0].values()][0][0][0], 4)
-    0.002
-    """
+    """Fit all priors to the originals of each agent, groups of arms, on a grid that spans the plausible rates."""
     agents = [name for name, groups in originals.items() for _ in groups]
     means, counts = np.array([_pooled(arms) for groups in originals.values() for arms in groups]).T
     smooth = (means * counts + 0.5) / (counts + 1.0)

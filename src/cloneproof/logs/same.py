@@ -235,22 +235,22 @@ def account_candidates(
                 taken[between].update((link.one, link.other))
                 counts[between][kind] += 1
                 pairs[between].append((link.one, link.other))
-    found = [
+    candidates = [
         LikeAccounts(between, matched[0], matched[1], min(sizes[owner] for owner in between), tuple(pairs[between]))
         for between, matched in counts.items()
         if matched[0] and sum(matched) >= max(LEAST_MATCHED, MATCHED_SHARE * min(sizes[owner] for owner in between))
     ]
-    return tuple(sorted(found, key=lambda one: (-one.same - one.near, one.owners)))
+    return tuple(sorted(candidates, key=lambda one: (-one.same - one.near, one.owners)))
 
 
 def _columns(source: LogSource, by: str | Sequence[str]) -> tuple[str, ...]:
-    asked = (by,) if isinstance(by, str) else tuple(by)
-    if asked:
-        return tuple(named_column(list(source.columns), "by", name) for name in asked)
-    found = guessed_column(TITLES, list(source.columns))
-    if found is None:
+    wanted = (by,) if isinstance(by, str) else tuple(by)
+    if wanted:
+        return tuple(named_column(list(source.columns), "by", name) for name in wanted)
+    title = guessed_column(TITLES, list(source.columns))
+    if title is None:
         raise LogError(f"expected a column of titles, got none called {' or '.join(TITLES)}; name it in by")
-    return (found,)
+    return (title,)
 
 
 def _items(source: LogSource, names: Sequence[str], owner: str | None, *, known: bool) -> list[Item]:

@@ -203,8 +203,8 @@ class LogSource:
             raise
         except duckdb.Error as problem:
             first = next((line for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
-            said = first.strip().rstrip(".;")[:300]  # what follows is advice about SQL
-            raise LogError(f"expected a log that can be read, got: {said}; fix the file") from None
+            reason = first.strip().rstrip(".;")[:300]  # what follows is advice about SQL
+            raise LogError(f"expected a log that can be read, got: {reason}; fix the file") from None
 
 
 def open_connection(threads: int | None = None) -> DuckDBPyConnection:
@@ -348,7 +348,7 @@ def router_states(whole: object) -> dict[str, list[Any]] | None:
     segment if there are some; or one of the `cells` that LiteLLM's endpoint shows, or a row of a table. The prior is
     what `samples` leaves, half of it successes, else Beta(1, 1); rows of LiteLLM's table and states with less had none.
     """
-    found: list[tuple[str, str, float, float, float]] = []
+    states: list[tuple[str, str, float, float, float]] = []
 
     def look(value: object, path: tuple[str, ...]) -> None:
         if isinstance(value, list):
@@ -363,18 +363,18 @@ def router_states(whole: object) -> dict[str, list[Any]] | None:
             first, second = (float(value[name]) for name in names)
             none = names != COUNTS[0] or named == "model_name"
             mass = 0.0 if none else first + second - float(value["samples"]) if "samples" in value else 2.0
-            found.append((" / ".join(segment), arm, first, second, mass / 2))
+            states.append((" / ".join(segment), arm, first, second, mass / 2))
         else:
             for key, inner in value.items():
                 look(inner, path if key == "cells" else (*path, key))
 
     with suppress(TypeError, ValueError):
         look(whole, ())
-    if not found:
+    if not states:
         return None
-    segments, arms, alphas, betas, priors = map(list, zip(*found, strict=True))
+    segments, arms, alphas, betas, priors = map(list, zip(*states, strict=True))
     if min(alphas + betas) < 1:
-        priors = [0.0] * len(found)
+        priors = [0.0] * len(states)
     less = {name: [max(0.0, n - m) for n, m in zip(own, priors, strict=True)] for name, own in
             (("alpha", alphas), ("beta", betas))}  # fmt: skip
     return {**({"request_type": segments} if any(segments) else {}), "model_name": arms, **less}

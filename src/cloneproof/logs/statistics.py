@@ -214,15 +214,15 @@ def arm_sums(log: LogRows) -> tuple[list[ArmSums], list[ArmSums], list[ArmSums]]
     rows_of = f"(SELECT {', '.join(inner)} FROM {source.rows})"
     groups: dict[str, list[ArmSums]] = {"arm": [], "segment": [], "position": []}
     factor = ticks if log.whole else 1
-    for kind, agent, arm, segment, position, *found in source.query(
+    for kind, agent, arm, segment, position, *values in source.query(
         f"SELECT {level}, {names}, {', '.join(sums)} FROM {rows_of} GROUP BY GROUPING SETS ({sets})"
     ):
-        rows, valid, rounds, total, squares = (int(value or 0) for value in found[:5])
-        off, first, last, *values = found[5:]
+        rows, valid, rounds, total, squares = (int(value or 0) for value in values[:5])
+        off, first, last, *texts = values[5:]
         groups[["arm", *finer][kind]].append(
             ArmSums(
                 agent, arm, segment, position, rows, valid, rounds, total * factor, squares * factor**2,
-                float(off or 0.0), first, last, tuple(values[::2]), tuple(map(bool, values[1::2])),
+                float(off or 0.0), first, last, tuple(texts[::2]), tuple(map(bool, texts[1::2])),
             )
         )  # fmt: skip
     return groups["arm"], groups["segment"], groups["position"]

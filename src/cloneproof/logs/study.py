@@ -229,9 +229,7 @@ def study_log(
         segments, left = studied_segments(log), list[str]()
         parts = segments if log.segments else {}
         findings, in_segments, alike, same = _looked(log, parts, level, spread, thorough, clock, left, first)
-        caught = _caught(
-            log, same, clock
-        )  # default of `caught=` where a mechanism is judged beside the matcher: its low
+        caught = _caught(log, same, clock)
         everybody = log_owners(log, alike)
         owners = studied_owners(everybody)
         drift = fitted_drift(log, owners)
@@ -265,16 +263,15 @@ def study_log(
         market = Market(agents, chosen, share, **terms, positions=positions)
         if not _takes(policy, market, notes):
             market = Market(agents, chosen, share, **terms)
-        asked = _Asked(market, policy, owners, tolerance, thorough, seed, clock, notes, left, tell)
+        context = _StudyContext(market, policy, owners, tolerance, thorough, seed, clock, notes, left, tell)
         if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
             notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
         few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
         answers: dict[str, Any] = {}  # by the names of LogStudy's fields
         try:
             whole = Market(few, rounds, share, **terms, positions=positions)
-            _answer(
-                asked, answers, log, whole, rounds if horizon is None else chosen, fits, _lifetime(drift, whole, notes)
-            )
+            longest, lifetime = rounds if horizon is None else chosen, _lifetime(drift, whole, notes)
+            _answer(context, answers, log, whole, longest, fits, lifetime)
             interrupted = False
         except KeyboardInterrupt:
             interrupted = True
@@ -331,7 +328,10 @@ def _looked(
 
 
 def _caught(log: Log, same: Sequence[str], clock: Deadline) -> CaughtShare | None:
-    """Return the share of planted copies that the matcher catches by the first of the columns of texts, if time is."""
+    """Return the share of planted copies that the matcher catches by the first of the columns of texts, if time is.
+
+    Its low end is the default of `caught=` where a mechanism is judged beside the matcher.
+    """
     texts = {
         number: text
         for number, arm in enumerate(log.arms)
@@ -379,7 +379,7 @@ def _takes(policy: StudiedPolicy, market: Market, notes: list[str]) -> bool:
 
 
 def _answer(
-    asked: _Asked,
+    context: _StudyContext,
     answers: dict[str, Any],
     log: Log,
     whole: Market,
@@ -388,33 +388,35 @@ def _answer(
     lifetime: float | None,
 ) -> None:
     """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
-    mechanism, worth = None if asked.policy is None else asked.mechanism, list[CopyWorth]()
-    if mechanism is not None and any(owner.copied for owner in asked.owners):
-        asked.tell(2, 5, "what the copies earned")
-        answers["worth"] = worth = _worths(asked, longest, fits)
-    asked.tell(3, 5, "what to run")
-    answers["recommendation"] = advised = _advised(asked, whole, lifetime)
+    mechanism, worth = None if context.policy is None else context.mechanism, list[CopyWorth]()
+    if mechanism is not None and any(owner.copied for owner in context.owners):
+        context.tell(2, 5, "what the copies earned")
+        answers["worth"] = worth = _worths(context, longest, fits)
+    context.tell(3, 5, "what to run")
+    answers["recommendation"] = advised = _advised(context, whole, lifetime)
     if advised is not None and advised.interrupted:
         raise KeyboardInterrupt
-    asked.tell(4, 5, "comparing mechanisms" if mechanism is None else "auditing the policy")
+    context.tell(4, 5, "comparing mechanisms" if mechanism is None else "auditing the policy")
     if mechanism is not None:
-        answers["verdict"] = verdict = by_copies_of_log(worth, asked.owners, asked.market, asked.tolerance)
-        if verdict is None or asked.thorough:
-            answers["verdict"] = _audited(asked, longest) or verdict
-    elif asked.thorough or not is_counted():  # else the advice says what the others lose and pay
-        answers["comparison"] = _compared(asked)
-    answers["traffic"] = _own_traffic(asked, advised)
+        answers["verdict"] = verdict = by_copies_of_log(worth, context.owners, context.market, context.tolerance)
+        if verdict is None or context.thorough:
+            answers["verdict"] = _audited(context, longest) or verdict
+    elif context.thorough or not is_counted():  # else the advice says what the others lose and pay
+        answers["comparison"] = _compared(context)
+    answers["traffic"] = _own_traffic(context, advised)
     if (log.segments or log.attention) and log.propensities:
         what = "segment" if log.segments else "position"
-        asked.notes.append(f"there is no backtest by {what}: leave --{what} out for one of the whole log")
+        context.notes.append(f"there is no backtest by {what}: leave --{what} out for one of the whole log")
     elif log.propensities:
-        answers["backtest"] = found = backtest(log, asked.owners, mechanism, advised, asked.clock, asked.seed)
-        if found is not None and found.left:
-            asked.leave(f"what {' and '.join(found.left)} would have earned on the log itself")
+        answers["backtest"] = backtested = backtest(
+            log, context.owners, mechanism, advised, context.clock, context.seed
+        )
+        if backtested is not None and backtested.left:
+            context.leave(f"what {' and '.join(backtested.left)} would have earned on the log itself")
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _StudyContext:
     """What every question needs: the market, the policy, the owners, and the time left for all questions."""
 
     market: Market
@@ -444,74 +446,74 @@ class _Asked:
         return max(self.clock.within(share * (self.clock.budget or 0.0)), 0.0)
 
 
-def _worths(asked: _Asked, longest: int, fits: Mapping[str, FittedPriors]) -> list[CopyWorth]:
+def _worths(context: _StudyContext, longest: int, fits: Mapping[str, FittedPriors]) -> list[CopyWorth]:
     """Return what the copies in the log are worth under the policy."""
-    if asked.seconds(WORTH) < LEAST_SECONDS or asked.policy is None:
-        asked.leave("what the copies earned")
+    if context.seconds(WORTH) < LEAST_SECONDS or context.policy is None:
+        context.leave("what the copies earned")
         return []
-    after = posterior_market(asked.owners, fits, asked.market).with_horizon(longest)
-    with Deadline(asked.seconds(WORTH)).for_engines():
+    after = posterior_market(context.owners, fits, context.market).with_horizon(longest)
+    with Deadline(context.seconds(WORTH)).for_engines():
         return worth_of_copies(
-            after, asked.policy, asked.owners, asked.seconds(WORTH), asked.seed, asked.market.horizon
+            after, context.policy, context.owners, context.seconds(WORTH), context.seed, context.market.horizon
         )
 
 
-def _audited(asked: _Asked, longest: int) -> PolicyAudit | None:
+def _audited(context: _StudyContext, longest: int) -> PolicyAudit | None:
     """Return the policy's audit."""
-    seconds = asked.seconds(AUDITED)
-    if seconds < LEAST_SECONDS or asked.policy is None:
-        asked.leave("an audit of the policy")
+    seconds = context.seconds(AUDITED)
+    if seconds < LEAST_SECONDS or context.policy is None:
+        context.leave("an audit of the policy")
         return None
     try:
         with Deadline(seconds).for_engines():
-            verdict = audit_policy(asked.market, asked.policy, longest, asked.tolerance, seconds, asked.seed)
+            verdict = audit_policy(context.market, context.policy, longest, context.tolerance, seconds, context.seed)
     except EngineError as refusal:
-        asked.notes.append(f"the policy was not audited: {refusal}")
+        context.notes.append(f"the policy was not audited: {refusal}")
         return None
     if verdict.audit is not None and verdict.audit.interrupted:
         raise KeyboardInterrupt
     return verdict
 
 
-def _compared(asked: _Asked) -> Comparison | None:
+def _compared(context: _StudyContext) -> Comparison | None:
     """Compare as many mechanisms as time allows, the fastest first."""
-    if (left := asked.clock.left or 0.0) < LEAST_COMPARED:
-        asked.leave("a comparison of mechanisms")
+    if (left := context.clock.left or 0.0) < LEAST_COMPARED:
+        context.leave("a comparison of mechanisms")
         return None
     comparison = compare(
-        asked.market, list(CATALOGUE), tolerance=asked.tolerance, search=Search(seconds=left, seed=asked.seed)
+        context.market, list(CATALOGUE), tolerance=context.tolerance, search=Search(seconds=left, seed=context.seed)
     )
     if comparison.left:
-        asked.leave(f"an audit of {', '.join(comparison.left)}")
+        context.leave(f"an audit of {', '.join(comparison.left)}")
     return replace(comparison, rows=tuple(row for row in comparison if row.name not in comparison.left))
 
 
-def _advised(asked: _Asked, market: Market, lifetime: float | None) -> Recommendation | None:
+def _advised(context: _StudyContext, market: Market, lifetime: float | None) -> Recommendation | None:
     """Recommend what to run if all agents have the market's prior, so that parameters depend on nobody's own past."""
-    seconds = asked.seconds(ADVISED)
+    seconds = context.seconds(ADVISED)
     if seconds < LEAST_SECONDS:
-        asked.leave("a recommendation")
+        context.leave("a recommendation")
         return None
     try:
         with Deadline(seconds).for_engines():
-            return recommend(market, drift=lifetime, search=Search(seconds=seconds / 2, seed=asked.seed))
+            return recommend(market, drift=lifetime, search=Search(seconds=seconds / 2, seed=context.seed))
     except CloneproofError as refusal:
-        asked.notes.append(f"nothing is recommended: {refusal}")
+        context.notes.append(f"nothing is recommended: {refusal}")
         return None
 
 
-def _own_traffic(asked: _Asked, advised: Recommendation | None) -> OwnTraffic | None:
+def _own_traffic(context: _StudyContext, advised: Recommendation | None) -> OwnTraffic | None:
     """Return the policy over the log's traffic; None for a black box, which is too slow."""
-    if advised is None or not advised.ranked or asked.policy is None or isinstance(asked.policy, BlackBox):
+    if advised is None or not advised.ranked or context.policy is None or isinstance(context.policy, BlackBox):
         return None
     market = advised.market
-    logged = {owner.name: owner.copies[:MOST_ITEMS] for owner in asked.owners}
-    cases = [None, logged] if any(owner.copied for owner in asked.owners) else [None]
-    search, regrets = Search(seconds=max(asked.seconds(TRAFFIC) / 4, LEAST_SECONDS), seed=asked.seed), []
+    logged = {owner.name: owner.copies[:MOST_ITEMS] for owner in context.owners}
+    cases = [None, logged] if any(owner.copied for owner in context.owners) else [None]
+    search, regrets = Search(seconds=max(context.seconds(TRAFFIC) / 4, LEAST_SECONDS), seed=context.seed), []
     try:
-        mechanism = asked.policy(market)
+        mechanism = context.policy(market)
         for copies in cases:
-            job = Job(market, mechanism, full_copies(market.agents, copies or {}), asked.seed)
+            job = Job(market, mechanism, full_copies(market.agents, copies or {}), context.seed)
             if posterior_blocks_apply(job):
                 regrets.append(
                     sample(job, RUNS, outcomes=posterior_block_outcomes, cost=posterior_seconds, bounds="asymptotic",
@@ -522,6 +524,6 @@ def _own_traffic(asked: _Asked, advised: Recommendation | None) -> OwnTraffic | 
         if any(regret.error > regret.value / 2 for regret in regrets):
             raise EngineError("too few runs fit into the time; give more --seconds")
     except CloneproofError as refusal:
-        asked.notes.append(f"the policy was not compared with the advice over the log's traffic: {refusal}")
+        context.notes.append(f"the policy was not compared with the advice over the log's traffic: {refusal}")
         return None
     return OwnTraffic(market.horizon, regrets[0], regrets[1] if len(regrets) > 1 else None, advised.choice.regret)

@@ -101,14 +101,14 @@ def segment_horizon(fraction: float, horizon: int) -> int:
 
 def _check_names(law: str, given: Iterable[str], segments: Iterable[str], whose: str) -> None:
     """Raise an error for a segment that the law misses, or that the market does not have."""
-    there, wanted = list(given), list(segments)
-    missing = [name for name in wanted if name not in set(there)]
+    named, wanted = list(given), list(segments)
+    missing = [name for name in wanted if name not in set(named)]
     if missing:
         raise MarketError(
             f"expected {law} of {whose} for every segment, got none for {brief(missing[0])}; add it, or give one prior "
             "for all segments"
         )
-    for name in there:
+    for name in named:
         if name not in set(wanted):
             raise MarketError(
                 f"unknown segment {name!r} in {law} of {whose}; {did_you_mean(name, wanted)}known are "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -117,10 +117,10 @@ class Mechanism:
                     f"expected a rule such as cp.rule('ucb') for each level, got {brief(level)}; compose two rules"
                 )
         kinds = {"sample": (Sample | Admission, "a sample of arms"), "fallback": (Mechanism, "a mechanism")}
-        for part, (kind, words) in kinds.items():
-            value = getattr(self, part)
+        for name, (kind, words) in kinds.items():
+            value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                raise MechanismError(f"expected {part} to be {words}, got {brief(value)}; make one, or leave it out")
+                raise MechanismError(f"expected {name} to be {words}, got {brief(value)}; make one, or leave it out")
         if self.name == "":
             object.__setattr__(self, "name", self.arm.name if self.flat else "composed")
         if not isinstance(self.name, str) or not isinstance(self.parameters, Mapping):
@@ -422,11 +422,11 @@ class SegmentedMechanism(Mechanism):
         first, *others = by_segment.values()
         if all(other == first for other in others):
             return first
-        values = {each.name: getattr(first, each.name) for each in fields(Mechanism)}
+        values = {own.name: getattr(first, own.name) for own in fields(Mechanism)}
         values["parameters"] = {
             key: value
             if all(other.parameters.get(key) == value for other in others)
-            else {name: each.parameters.get(key) for name, each in by_segment.items()}
+            else {name: own.parameters.get(key) for name, own in by_segment.items()}
             for key, value in first.parameters.items()
         }
         return cls(**values, by_segment=dict(by_segment))
@@ -435,7 +435,7 @@ class SegmentedMechanism(Mechanism):
         return self.by_segment[known(name, self.by_segment, "segment", MechanismError)]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "segments": {name: each.to_dict() for name, each in self.by_segment.items()}}
+        return {"name": self.name, "segments": {name: own.to_dict() for name, own in self.by_segment.items()}}
 
     def __str__(self) -> str:
         return f"{super().__str__()}, tuned to each of {len(self.by_segment)} segments"
@@ -508,3 +508,19 @@ def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoc
         return [Epoch(0, horizon, mechanism.at_horizon(agents, horizon))]
     lengths = mechanism.clearing.lengths(horizon)
     return [Epoch(k, rounds, epoch_mechanism(mechanism, k, agents)) for k, rounds in enumerate(lengths, 1)]
+
+
+def plain_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoch]:
+    """Return the epochs up to the horizon of any kind, each with a mechanism that knows of none.
+
+    >>> from cloneproof.mechanisms.restarts.doubling import Doubling
+    >>> from cloneproof.mechanisms.rules.etc import etc
+    >>> [(epoch.rounds, str(epoch.mechanism)) for epoch in plain_epochs(Mechanism(etc(1), restart=Doubling(2)), 1, 9)]
+    [(2, 'etc(1)'), (2, 'etc(1)'), (4, 'etc(4)'), (1, 'etc(7)')]
+    """
+    if mechanism.flat_restart is None:
+        return running_epochs(mechanism, agents, horizon)
+    return [
+        Epoch(k, rounds, replace(mechanism, arm=replace(mechanism.arm, explore=explored), restart=None))
+        for k, (rounds, explored) in enumerate(mechanism.flat_epochs(horizon), 1)
+    ]

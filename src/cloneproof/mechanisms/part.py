@@ -66,12 +66,12 @@ def part_from(kind: type[P], package: str, value: object, expected: str) -> P:
     """Return the part given by an object, a name or data; raises an error for anything else."""
     if isinstance(value, kind):
         return value
-    there: Mapping[str, type[P]] = classes(package)
-    if isinstance(value, str) and value in there and not getattr(there[value], "__dataclass_fields__", ()):
-        return there[value]()
+    kinds: Mapping[str, type[P]] = classes(package)
+    if isinstance(value, str) and value in kinds and not getattr(kinds[value], "__dataclass_fields__", ()):
+        return kinds[value]()
     if isinstance(value, Mapping) and "kind" in value:
-        made = there[known(value["kind"], there, f"kind of {kind.__name__.lower()}", MechanismError)]
-        return made.from_dict({key: number for key, number in value.items() if key != "kind"})
+        own = kinds[known(value["kind"], kinds, f"kind of {kind.__name__.lower()}", MechanismError)]
+        return own.from_dict({key: number for key, number in value.items() if key != "kind"})
     raise MechanismError(f"expected {expected}, got {brief(value)}; use one of them")
 
 

@@ -267,9 +267,9 @@ def ex_ante_payoff(
     return total
 
 
-def registered_means(means: Sequence[Fraction], copies: Sequence[int]) -> list[Fraction]:
+def registered_means(means: Sequence[Fraction], copies: Sequence[int]) -> tuple[Fraction, ...]:
     """Return the arms' means in order of registration."""
-    return [mean for mean, count in zip(means, copies, strict=True) for _ in range(count)]
+    return tuple(mean for mean, count in zip(means, copies, strict=True) for _ in range(count))
 
 
 RULES: dict[str, RulePayoff] = {"A, sure rewards": rule_a, "B, any rewards": rule_b}

@@ -12,7 +12,6 @@ Python does (exact engines, audits); or on an executor that is given, such as a 
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections import Counter, deque
@@ -202,20 +201,13 @@ def given_place(executor: Executor, workers: int | None) -> Place:
     Executors have no public size. Where one hides it otherwise than Dask and the standard library do, it is `workers`.
     """
     client: Any = getattr(executor, "_client", None)
-    asked, size = -math.inf, 0
-
-    def now() -> int:
-        nonlocal asked, size
-        if time.monotonic() > asked + TICK:
-            size, asked = sum(client.nthreads().values()), time.monotonic()
-        return size
-
     fixed_size = workers or getattr(executor, "_max_workers", None) or available_threads()
     advice = (
         f"see that all its processes live and have this version ({code_version()}), and run the same sweep again: "
         "what is stored is kept"
     )
-    return Place(executor, now if hasattr(client, "nthreads") and not workers else lambda: fixed_size, advice)
+    grows = hasattr(client, "nthreads") and not workers
+    return Place(executor, lambda: sum(client.nthreads().values()) if grows else fixed_size, advice)
 
 
 class Interrupted(KeyboardInterrupt):

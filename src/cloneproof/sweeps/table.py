@@ -9,14 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from cloneproof._arrays import FloatArray
 from cloneproof._checks import one_of
 from cloneproof._files import check_place, write_whole
 from cloneproof._sections import Paragraph, Section, Table
@@ -26,7 +27,7 @@ from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.sampler import sample
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, sample
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.grid import GridPoint
 from cloneproof.sweeps.store import Index, Need
@@ -64,7 +65,7 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
             return _audit_answer(data)
         if not need.sampled:
             return PointAnswer({}, "refused", tuple(refusals))
-    stored = [StoredRuns(index, key, 2 * len(point.market.agents) + 1) for key in need.sampled]
+    stored = [stored_runs(index, key, 2 * len(point.market.agents) + 1) for key in need.sampled]
     confidence = point.options["confidence"]
     if point.question == "evaluate":
         job = Job(point.market, point.mechanism, dict(point.copies), point.seed)
@@ -90,32 +91,23 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
     return PointAnswer({(name, agent): estimate for name, estimate in by_name.items()}, "monte-carlo")
 
 
-class StoredRuns:
-    """Outcomes of a part's runs, read from its chunks; the last chunk is kept in memory."""
+def stored_runs(index: Index, key: str, columns: int) -> ChunkOutcomes[Job]:
+    """Return what reads the outcomes of a part's runs from its chunks, which may overlap; one is kept in memory."""
 
-    def __init__(self, index: Index, key: str, columns: int) -> None:
-        self.store, self.columns = index.store, columns
-        self.chunks = sorted(index.chunks[key], key=lambda chunk: (chunk.first, chunk.stop))
-        self.starts = [chunk.first for chunk in self.chunks]
-        self._open, self._rows = Chunk(key, 0, 0), np.empty((0, columns))
+    @lru_cache(maxsize=1)
+    def rows_of(chunk: Chunk) -> FloatArray:
+        return np.frombuffer(index.store.read(chunk), dtype="<f8").reshape(chunk.runs, columns)
 
-    def __call__(self, job: Job, first: int, count: int) -> Outcomes:
-        """Return runs first .. first + count - 1, which the caller knows to be stored."""
+    def outcomes(job: Job, first: int, count: int) -> Outcomes:
         rows, at = [], first
         while at < first + count:
-            self._open_chunk_with(at)
-            rows.append(self._rows[at - self._open.first : first + count - self._open.first])
+            chunk = next(own for own in index.chunks[key] if own.first <= at < own.stop)
+            rows.append(rows_of(chunk)[at - chunk.first : first + count - chunk.first])
             at += len(rows[-1])
-        together, agents = np.concatenate(rows), self.columns // 2
+        together, agents = np.concatenate(rows), columns // 2
         return Outcomes(together[:, :agents], together[:, agents], together[:, agents + 1 :])
 
-    def _open_chunk_with(self, run: int) -> None:
-        if self._open.first <= run < self._open.stop:
-            return
-        numbers = range(bisect_right(self.starts, run) - 1, -1, -1)  # ranges of several sweeps may overlap
-        chunk = next(self.chunks[number] for number in numbers if run < self.chunks[number].stop)
-        contents = self.store.read(chunk)
-        self._open, self._rows = chunk, np.frombuffer(contents, dtype="<f8").reshape(chunk.runs, self.columns)
+    return outcomes
 
 
 def _evaluation(point: GridPoint, data: dict[str, Any], refusals: list[str]) -> Evaluation:

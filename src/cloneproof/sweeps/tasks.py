@@ -156,23 +156,22 @@ def rule_digest(source: str) -> str:
     top = _file(module.partition(".")[0])
     if top is None:
         raise SweepError(f"expected {source!r} in a file of Python that a digest can cover, got none; put it into one")
-    folder = top.parent if top.name != "__init__.py" else top.parent.parent
     files: dict[str, Path] = {}
     ahead = [module]
     while ahead:
         name = ahead.pop()
         place = _file(name)
-        if name not in files and place is not None and _beside(place, folder, top):
+        if name not in files and place is not None and _beside(place, top):
             files[name] = place
             ahead += _imports(name, place)
-    return source_digest(files.values(), folder)
+    return source_digest(files.values(), top.parent)
 
 
-def _beside(place: Path, folder: Path, top: Path) -> bool:
-    """Whether a module is the user's: of the same package, or in the same folder unless that has installed packages."""
-    if top.name == "__init__.py" or folder.name in ("site-packages", "dist-packages"):
-        return place == top or (top.name == "__init__.py" and place.is_relative_to(top.parent))
-    return place.is_relative_to(folder) and "site-packages" not in place.parts
+def _beside(place: Path, top: Path) -> bool:
+    """Whether a module is the user's: in the package or the folder of the top one, and not among installed packages."""
+    folder, installed = top.parent, {"site-packages", "dist-packages"}
+    own = place.is_relative_to(folder) and installed.isdisjoint([folder.name, *place.relative_to(folder).parts])
+    return own or place == top
 
 
 def _imports(name: str, place: Path) -> Iterator[str]:

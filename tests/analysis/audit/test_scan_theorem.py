@@ -82,16 +82,6 @@ def test_several_horizons_and_rewards():
         assert cp.audit(market, mechanism).verdict == "clone-proof"
 
 
-@pytest.mark.parametrize("values", [[0.0, 1.0], [0.5], [0.0], [1.0]])
-@pytest.mark.parametrize("originals", [1, 2, 3])
-def test_sure_means_equal_means_and_one_original(values, originals):
-    prior = cp.Discrete(values, [1 / len(values)] * len(values))
-    market = cp.Market([cp.Agent("ana", originals, prior), cp.Agent("bo", 1, cp.Point(0.5))], horizon=60)
-    audit = cp.audit(market, cp.mechanism("reservoir", rounds=4, draws=2, threshold=3), also=("withholding",))
-    assert audit.verdict == "clone-proof"
-    assert all(witness.gain.value <= 1e-9 for witness in audit.tried)
-
-
 def test_a_continuous_prior_is_covered_too():
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0.1, 0.9))], horizon=60)
     audit = cp.audit(market, cp.mechanism("reservoir", rounds=4, draws=2, threshold=3))
@@ -115,8 +105,6 @@ def test_originals_of_different_priors_are_not_covered():
     audit = cp.audit(market, mechanism, agent="ana", search=cp.Search(copies=2))
     assert audit.verdict == "exploitable"  # copies of the better one
     assert audit.worst.copies[1] > audit.worst.copies[0]
-    both = cp.audit(market, mechanism, search=cp.Search(copies=2))
-    assert both.verdict == "exploitable"
 
 
 def test_other_rules_on_slots_are_not_covered():

@@ -92,12 +92,6 @@ def test_what_a_table_does_not_resolve_is_pooled_and_what_is_empty_left_out():
     assert table.rounds.sum() == rounds.sum()
 
 
-def test_a_log_without_cells_is_as_before():
-    assert Fingerprints([ArmRecord("a", "x", 10, 1.0, 1.0)]).tables == []
-    one = counted(np.full((1, 3), 100.0), np.full((1, 3), 9.0), ["a"])
-    assert find_copies(one).found == ()
-
-
 def two_accounts(seed, same):
     """Two of 6 agents with two items each have one of one title, served to different audiences."""
     dice = np.random.default_rng(seed)

@@ -13,7 +13,6 @@ from cloneproof.analysis.copying.judging import (
     TRUST,
     copying_habits,
     e_value_thetas,
-    joined,
     judge_arms,
     log_e_value,
     log_shared,
@@ -259,7 +258,3 @@ def test_a_pair_given_the_others_is_exact_for_two_arms():
     exact = partition_sums(block_factors(table, floats[None])[:, 0], 10.0).probability_together(0b11)
     for blocks in (((0,), (1,)), ((0, 1),)):
         assert pair_given_others(table, floats, blocks, (0, 1), 10.0) == pytest.approx(exact, rel=1e-12)
-
-
-def test_chains_join():
-    assert joined(5, [(3, 4), (0, 4)]) == [(0, 3, 4), (1,), (2,)]

@@ -108,12 +108,3 @@ def test_an_error_in_a_chunk_comes_through():
 
     with pytest.raises(EngineError, match="got 7"):
         sample(JOB, 10, outcomes=broken)
-
-
-@pytest.mark.parametrize(
-    "options", [{"runs": 0}, {"runs": True}, {"runs": 2.5}, {"threads": 0}, {"seconds": -1},
-                {"confidence": 1}, {"confidence": None}],
-)  # fmt: skip
-def test_bad_input(options):
-    with pytest.raises(EngineError, match=rf"^expected .*{next(iter(options))}.* got"):
-        sample(JOB, outcomes=coins, **options)

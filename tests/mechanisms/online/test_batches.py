@@ -5,7 +5,6 @@ import random
 import pytest
 
 import cloneproof as cp
-from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.online.segment import Segment
 from support.strategies import SMALL
 
@@ -66,16 +65,3 @@ def test_payments_do_not_wait_for_the_batch():
     first = live.decide_slate()[0]
     live.reward(first.id, 1.0)
     assert live.payoff[first.agent] == 1.0
-
-
-@pytest.mark.parametrize(
-    ("name", "numbers", "options", "sentence"),
-    [
-        ("reservoir-streams", {"pages": 10}, {"positions": [1, 0.5]}, "give pages that are a multiple of 4"),
-        ("reservoir-streams", {"rotations": 3, "blocks": 2}, {"positions": 1}, "rotations that are a multiple of 2"),
-        ("reservoir-bars", {"bars": 0.1}, {"ends": "at-random"}, "takes no batches"),
-    ],
-)
-def test_what_does_not_fit_into_batches_is_refused(name, numbers, options, sentence):
-    with pytest.raises(CloneproofError, match=sentence):
-        cp.session(cp.mechanism(name, **numbers), {"ana": 2, "bo": 1}, 100, batch=4, **options)

@@ -274,18 +274,6 @@ def test_her_first_slot_ends_the_pass_that_runs():
     assert [served[place][1] for place in (3, 8)] == [1 / 4, 1 / 5]
 
 
-@pytest.mark.parametrize(
-    ("agent", "arms", "weights"),
-    [("ana", 1, None), ("eve", 0, None), ("eve", 10**9, None), ("", 1, None), ("eve", 2, (0, 0))],
-)
-def test_who_cannot_join(agent, arms, weights):
-    live = opened(FIRST_PASS)
-    before = live.to_json()
-    with pytest.raises(SessionError, match="expected"):
-        live.join(agent, arms, weights)
-    assert live.to_json() == before
-
-
 def test_a_segment_where_nobody_was_left_stays_so_for_who_joins():
     live = cp.session(FIRST_PASS, {"ana": 1}, 100, segments={"code": 0.5, "writing": 0.5})
     live.decide("code")

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 import cloneproof as cp
-from cloneproof.errors import MechanismError, NobodyLeftError, PausedError, SessionError
+from cloneproof.errors import NobodyLeftError, PausedError
 from support.sizes import LONG
 
 ONE, HALF, QUARTER = Fraction(1), Fraction(1, 2), Fraction(1, 4)
@@ -249,14 +249,3 @@ def test_chances_are_not_told_where_a_hidden_order_decides():
         live.decide()
     assert on_slots.probability is None
     assert usual.probability == pytest.approx(1 / 2)
-
-
-@pytest.mark.parametrize("positions", [None, 3])
-def test_blocks_of_pages_take_no_pauses(positions):
-    name, terms = ("reservoir-streams", {"rotations": 2, "blocks": 2}) if positions is None else ("reservoir", {})
-    made = cp.mechanism(name, **terms) if terms else MECHANISMS["best"]
-    live = cp.session(made, {"ana": 2, "bo": 1}, 100, positions=positions)
-    with pytest.raises(MechanismError, match="takes no pauses"):
-        live.pause("ana")
-    with pytest.raises(SessionError, match="expected an agent"):
-        live.resume("eve")

@@ -129,10 +129,6 @@ def test_a_mechanism_tuned_to_a_market_runs_in_its_segments():
     assert live.begun["code"].mechanism != live.begun["writing"].mechanism
     again = cp.Session.from_json(live.to_json())
     assert (again.mechanism.to_dict(), again.to_json()) == (tuned.to_dict(), live.to_json())
-    with pytest.raises(cp.errors.SessionError, match="expected the segments that 'reservoir' was tuned to, got none"):
-        cp.session(tuned, {"ana": 2}, 100)
-    with pytest.raises(cp.errors.MechanismError, match="unknown segment 'chat'"):
-        cp.session(tuned, {"ana": 2}, 100, segments={"chat": 1.0})
 
 
 def test_ids_are_global_and_the_ledger_names_the_segment():
@@ -244,23 +240,6 @@ def test_who_joins_has_slots_wherever_it_is_not_decided():
             live.reward(live.decide(segment=name).id, 1.0)
     with pytest.raises(cp.errors.SessionError, match="not decided"):
         live.join("di", 1)
-
-
-BAD = {
-    "an unknown segment": ({"segments": TWO}, "coding", "unknown segment 'coding'; did you mean 'code'"),
-    "none given": ({"segments": TWO}, None, "expected the segment of the decision, got none; give one of"),
-    "not text": ({"segments": TWO}, ["code"], r"unknown segment \['code'\]"),
-    "one too many": ({}, "code", "expected no segment, as the session has none, got 'code'"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_segments_of_a_decision_get_one_sentence(case):
-    options, name, words = BAD[case]
-    live = cp.session(made("first pass"), REGISTERED, 10, **options)
-    with pytest.raises(cp.errors.SessionError, match=words):
-        live.decide(segment=name)
-    assert live.round == 0
 
 
 def segments_with_draws_of_their_own(self, terms, registration, stream, withdrawn, pauses, uniform_traffic):

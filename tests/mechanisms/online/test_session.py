@@ -1,5 +1,4 @@
 import json
-import math
 from collections import Counter
 from itertools import cycle
 
@@ -193,14 +192,6 @@ def test_waiting_rounds_count_in_no_trial_of_a_greedy_agent_level_either():
     assert phases == {"trial": 2, "waiting": 28}  # their arms' rewards are awaited, and the trial does not end
 
 
-def test_an_own_function_must_be_given_again():
-    mechanism = cp.mechanism("ucb1", bonus=lambda t, n: 1 / n)
-    text = cp.session(mechanism, {"ana": 2}, 10).to_json()
-    with pytest.raises(cp.errors.SessionError, match=r"mechanism=\.\."):
-        cp.Session.from_json(text)
-    assert cp.Session.from_json(text, mechanism=mechanism).decide().id == 1
-
-
 def test_rewards_are_counted_once():
     live = cp.session(cp.mechanism("ucb1"), {"ana": 1}, 10, share=0.5)
     decision = live.decide()
@@ -258,19 +249,6 @@ def test_equal_averages_tie_whatever_the_pulls():
         live.reward(decision.id, 0.6)
         counts[decision.agent] += 1
     assert min(counts.values()) > 130  # fair coins: below with probability under 1e-11
-
-
-def test_s_ucb_keeps_a_sample_of_all_arms_and_rh_ucb_one_of_each_agent():
-    shape = {"ana": 50, "bo": 50}
-    keep = math.floor(5 * math.log(400))
-    live = cp.session(cp.mechanism("s-ucb"), shape, 400, seed=3)
-    assert len({(d.agent, d.arm) for d in play(live, 400)}) == keep
-    live = cp.session(cp.mechanism("rh-ucb", sample_factor=2.0), shape, 400, seed=3)
-    arms = {(d.agent, d.arm) for d in play(live, 400)}
-    assert Counter(agent for agent, _ in arms) == {
-        "ana": math.floor(2 * math.log(400)),
-        "bo": math.floor(2 * math.log(400)),
-    }
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -395,13 +373,3 @@ def test_probabilities_are_those_of_who_can_be_next_also_after_a_restoration(see
                 one.reward(late, float(late % 2))
     assert phases["waiting"] > 10
     assert phases["trial"] > 40
-
-
-@pytest.mark.parametrize("most", [0, -3])
-def test_a_run_of_no_decisions_is_refused_and_changes_nothing(most):
-    live = cp.session(small("etc"), {"ana": 1}, 50)
-    play(live, 20)
-    before = live.to_json()
-    with pytest.raises(cp.errors.SessionError, match="decisions"):
-        live.decide_run(most)
-    assert live.to_json() == before

@@ -1,7 +1,5 @@
 """Coins of mechanisms that draw from arms: named by agent, place and pull."""
 
-import random
-
 import pytest
 
 import cloneproof as cp
@@ -44,20 +42,6 @@ def test_they_do_not_depend_on_who_else_takes_part(name):
     assert len(seen) > 10
     assert len(set(seen)) == 2  # both sides occur, and never different ones
     assert all(own == other for own, other in seen)
-
-
-@pytest.mark.parametrize("name", ["flat", "contest"])
-def test_the_order_in_which_late_rewards_arrive_does_not_matter(name):
-    """Rewards of a batch of decisions arrive forwards or backwards."""
-    ends = []
-    for turn in (1, -1):
-        live, draw = cp.session(RESERVOIRS[name], {"ana": 2, "bo": 3}, horizon=120, seed=6), random.Random(2)
-        for _ in range(30):
-            batch = [(live.decide().id, draw.random()) for _ in range(4)]
-            for decision, value in batch[::turn]:
-                live.reward(decision, value)
-        ends.append((live.state.to_dict(), live.payoff))
-    assert ends[0] == ends[1]
 
 
 def test_mechanisms_on_arms_keep_their_coins_and_their_files():

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 import cloneproof as cp
-from cloneproof.errors import NobodyLeftError, SessionError
+from cloneproof.errors import NobodyLeftError
 from cloneproof.mechanisms.online.registration import Withdrawals
 from support.sizes import LONG
 from support.withdrawing import best_pay, ten_slots, worlds
@@ -261,11 +261,3 @@ def test_in_uniform_traffic_a_turn_passes_and_its_chance_is_known():
     assert shown["bo", 1.0] == 50
     assert 10 < shown["ana", 0.5] < 40
     assert live.out == []
-
-
-@pytest.mark.parametrize(("agent", "arm"), [("eve", 0), ("ana", 2), ("ana", -1), ("ana", 0.5), (None, 0)])
-def test_what_cannot_be_withdrawn(agent, arm):
-    live = opened()
-    with pytest.raises(SessionError, match="expected"):
-        live.withdraw(agent, arm)
-    assert live.withdrawn == {}

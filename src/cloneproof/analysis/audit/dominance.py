@@ -390,12 +390,13 @@ def _shown(game: TwoPhaseGame, threshold: float) -> float:
 
 def _estimate(game: TwoPhaseGame, value: Number, where: str) -> Estimate:
     """Rewards as an estimate of what is paid."""
+    market = game.case.market
     if not isinstance(value, arb):
-        share = float(game.share)
+        share = float(market.share)
         payoff = float(value) * share
-        error = (abs(payoff) + share * game.case.horizon) * FLOAT_ERROR
+        error = (abs(payoff) + share * market.horizon) * FLOAT_ERROR
         return Estimate(payoff, error, "estimated", f"floats, {where}")
-    paid = value * ball(game.share)
+    paid = value * ball(Fraction(market.share))
     middle = float(paid.mid())
     half = float((paid - arb(middle)).abs_upper())
     error = 0.0 if half == 0 else math.nextafter(half * (1 + 2 * UNIT), math.inf)

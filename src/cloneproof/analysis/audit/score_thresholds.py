@@ -62,10 +62,6 @@ class TwoPhaseGame:
     award: int
 
     @property
-    def share(self) -> Fraction:
-        return Fraction(self.case.market.share)
-
-    @property
     def deterministic(self) -> bool:
         return self.case.market.family.law == "point"
 
@@ -77,10 +73,6 @@ class TwoPhaseGame:
     def level(self) -> bool:
         """Whether the originals are equally good in every realisation, so that copies change no reward."""
         return len(self.priors) == 1 or (len(set(self.priors)) == 1 and len(self.priors[0]) == 1)
-
-    @property
-    def arm_rounds(self) -> int:
-        return self.case.running.arm_rounds
 
     @property
     def max_arms(self) -> int | None:
@@ -225,7 +217,7 @@ class ScoreProfiler:
 
     game: TwoPhaseGame
     arithmetic: Arithmetic
-    _scores: dict[MeanCounts, tuple[Array, Array]] = field(default_factory=dict)
+    _scores: dict[MeanCounts, AwardLaw] = field(default_factory=dict)
     _committed: dict[MeanCounts, Number] = field(default_factory=dict)
 
     def profile(self, copies: CopyVector) -> ScoreProfile:
@@ -238,8 +230,7 @@ class ScoreProfiler:
             if contested:
                 check_trials([tuple(originals)], game.phases, self.arithmetic)
             excess = self.arithmetic.number(0)
-            varied: list[tuple[Array, Array]] = []
-            level: list[tuple[Array, Array]] = []
+            varied, level = list[AwardLaw](), list[AwardLaw]()
             for weight, runs in realisations(originals, ordered):
                 check_time("closed form")
                 same = len({value for value, _ in runs}) == 1
@@ -248,8 +239,8 @@ class ScoreProfiler:
                     explored = sum((Fraction(value) * count for value, count in runs), Fraction(0)) / arms
                     excess = excess + share * (self._commits_to(runs) - self.arithmetic.number(explored))
                 if contested:
-                    scores, awards = self._score(runs, ordered)
-                    (level if same else varied).append((scores, share * awards))
+                    law = self._score(runs, ordered)
+                    (level if same else varied).append(AwardLaw(law.scores, share * law.rewards))
             if not contested:
                 return ScoreProfile(copies, mean, excess)
             return ScoreProfile(copies, mean, excess, self._sum(varied), self._sum(level))
@@ -264,28 +255,24 @@ class ScoreProfiler:
         """Return the mean of the arm that a fresh ETC commits to."""
         types = merge_equal_means(runs)
         if types not in self._committed:
-            m = self.game.arm_rounds
-            groups, chosen = commitment_of_types(types, m, self._rewards())
+            groups, chosen = commitment_of_types(types, self.game.case.running.arm_rounds, self._rewards())
             mean = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
             self._committed[types] = mean + arb(0, LOST) if self.arithmetic.proven else mean
         return self._committed[types]
 
-    def _score(self, runs: MeanCounts, ordered: bool) -> tuple[Array, Array]:
-        """Return the possible scores, rising, and E[award's reward; that score]."""
+    def _score(self, runs: MeanCounts, ordered: bool) -> AwardLaw:
         key = runs if ordered else merge_equal_means(runs)
         if key not in self._scores:
             points = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in key]
             law = agent_score(points, self.game.phases, self._rewards())
-            self._scores[key] = law.scores, law.awards
+            self._scores[key] = AwardLaw(law.scores, law.awards)
         return self._scores[key]
 
-    def _sum(self, parts: list[tuple[Array, Array]]) -> AwardLaw:
-        if not parts:
-            return AwardLaw(np.array([]), self.arithmetic.zeros(0))
-        scores = np.unique(np.concatenate([of_part for of_part, _ in parts]))
+    def _sum(self, laws: list[AwardLaw]) -> AwardLaw:
+        scores = np.unique(np.concatenate([np.array([]), *(law.scores for law in laws)]))
         rewards = self.arithmetic.zeros(len(scores))
-        for of_part, award in parts:
-            rewards[np.searchsorted(scores, of_part)] += award
+        for law in laws:
+            rewards[np.searchsorted(scores, law.scores)] += law.rewards
         return AwardLaw(scores, rewards)
 
     def sweep(self, honest: ScoreProfile, copied: ScoreProfile, grid: Array | None = None) -> ThresholdSweep:
@@ -327,7 +314,7 @@ class ScoreProfiler:
 
     def _late(self, profile: ScoreProfile, award: bool) -> Number:
         """Return what the rounds after the commitment add, in the award or in the trial."""
-        game, explored = self.game, profile.arms * self.game.arm_rounds
+        game, explored = self.game, profile.arms * self.game.case.running.arm_rounds
         if award:
             return profile.excess * max(0, game.award - explored)
         return profile.excess * self.arithmetic.number(expected_beyond(game.trial, explored))

@@ -178,11 +178,11 @@ class Catalogue:
     @cached_property
     def masses(self) -> dict[str, float]:
         """Return the square of each word's weight."""
-        found = {}
+        masses = {}
         for word, count in self.count.items():
             factor = (DOUBLED if is_code(word) else 1.0) * (ONCE if count == 1 else 1.0)
-            found[word] = factor * math.log2(1 + self.titles / count) ** 2
-        return found
+            masses[word] = factor * math.log2(1 + self.titles / count) ** 2
+        return masses
 
 
 def _joined(words: Sequence[str], known: Counter[str]) -> list[str]:
@@ -226,11 +226,11 @@ def _bare(word: str, known: Counter[str]) -> str:
 
 def _counted(words: Iterable[str]) -> tuple[str, ...]:
     """Return different words; a number as often as it is there."""
-    found: dict[str, None] = {}
+    different: dict[str, None] = {}
     for word in words:
-        times = sum(other.rstrip("*") == word for other in found) if word[0].isdigit() else 0
-        found[word + "*" * times] = None
-    return tuple(found)
+        times = sum(other.rstrip("*") == word for other in different) if word[0].isdigit() else 0
+        different[word + "*" * times] = None
+    return tuple(different)
 
 
 def _contrasts(titles: Collection[frozenset[str]]) -> frozenset[str]:

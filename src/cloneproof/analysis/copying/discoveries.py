@@ -244,11 +244,7 @@ def matched_ratios(
 
 
 def boosted(log_e: float, p_value: float, target: float, share: float) -> float:
-    """Return ln of the boosted e-value, which reaches the target K / (level w R) where p <= share / target.
-
-    >>> [round(float(np.exp(boosted(np.log(30.0), p, target=100.0, share=0.9))), 9) for p in (0.008, 0.02)]
-    [103.0, 3.0]
-    """
+    """Return ln of the boosted e-value, which reaches the target K / (level w R) where p <= share / target."""
     reached = np.log(target) if p_value <= share / target else -np.inf
     return float(np.logaddexp(np.log1p(-share) + log_e, reached))
 

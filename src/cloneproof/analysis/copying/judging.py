@@ -26,7 +26,6 @@ from cloneproof.analysis.copying.partitions import (
     block_factors,
     log_mean,
     log_rising,
-    log_sum,
     merge_greedily,
     pair_given_others,
     partition_sums,
@@ -62,7 +61,7 @@ def judge_arms(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> A
     log_weights: list[float] = []
     together: list[Callable[[int], float]] = []  # from arms, by their bits, to the probability that they are one item
     for prior in priors:
-        alone = _log_alone(log_likelihood, prior)
+        alone = float(log_mean(log_likelihood, prior).sum())
         factors = block_factors(log_likelihood, prior[None])[:, 0]
         log_weights += [np.log(honest) + alone] if honest > 0 else []
         together += [lambda _arms: 0.0] if honest > 0 else []
@@ -142,7 +141,7 @@ def _log_by_rates(log_likelihood: FloatArray, law: RateLaw) -> float:
     if len(log_likelihood) < 2:
         return 0.0
     chosen, shares = _likeliest(log_likelihood, law)
-    return log_sum(np.log(shares) + _log_mixtures(log_likelihood, law.priors[chosen]))
+    return float(np.logaddexp.reduce(np.log(shares) + _log_mixtures(log_likelihood, law.priors[chosen])))
 
 
 def _likeliest(log_likelihood: FloatArray, law: RateLaw) -> tuple[IntArray, FloatArray]:
@@ -224,16 +223,16 @@ def _log_mixtures(log_likelihood: FloatArray, priors: FloatArray) -> FloatArray:
     left_out = np.array([np.log(-np.expm1(_log_different(count, theta))) for theta in thetas])
     if count > MOST_QUICK:
         ways = [[merge_greedily(log_likelihood, prior, theta).on_the_way for theta in thetas] for prior in priors]
-        merged = np.array([[log_sum(np.array([-np.inf, *way])) for way in of_prior] for of_prior in ways]) - left_out
+        merged = np.array([[np.logaddexp.reduce([-np.inf, *way]) for way in of_prior] for of_prior in ways]) - left_out
         if count > MOST_EXACT or merged.max() < LOG_SMALL:
-            return np.asarray([log_sum(row) for row in merged] - np.log(len(thetas)))
+            return np.asarray(np.logaddexp.reduce(merged, axis=1) - np.log(len(thetas)))
     factors = block_factors(log_likelihood, priors)
     values = np.empty((len(priors), len(thetas)))
     for column, theta in enumerate(thetas):
         whole, different = partition_sums(factors, theta).log_factor, _log_different(count, theta)
         with np.errstate(divide="ignore"):
             values[:, column] = whole + np.log1p(-np.exp(np.minimum(different - whole, 0.0)))
-    return np.asarray([log_sum(row) for row in values - left_out] - np.log(len(thetas)))
+    return np.asarray(np.logaddexp.reduce(values - left_out, axis=1) - np.log(len(thetas)))
 
 
 def _log_different(count: int, theta: float) -> float:
@@ -260,7 +259,7 @@ def likely_groups(
     else:
         groups, sure = _merged_groups(log_likelihood, priors, 1 / odds)
     tables = [log_likelihood[list(group)] for group in groups]
-    factors = [log_mean(table.sum(axis=0), priors[-1]) - _log_alone(table, priors[-1]) for table in tables]
+    factors = [float(log_mean(table.sum(axis=0), priors[-1]) - log_mean(table, priors[-1]).sum()) for table in tables]
     order = sorted(range(len(groups)), key=lambda number: -factors[number])
     return tuple(groups[number] for number in order), tuple(sure[number] for number in order)
 
@@ -314,9 +313,3 @@ def matching(pairs: Iterable[tuple[Arm, Arm]]) -> tuple[tuple[Arm, Arm], ...]:
             taken.update(pair)
             chosen.append(pair)
     return tuple(chosen)
-
-
-def _log_alone(log_likelihood: FloatArray, prior: FloatArray) -> float:
-    top = log_likelihood.max(axis=1)
-    with np.errstate(divide="ignore"):
-        return float((np.log(np.exp(log_likelihood - top[:, None]) @ prior) + top).sum())

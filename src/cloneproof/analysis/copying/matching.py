@@ -109,7 +109,7 @@ class Matcher:
             if not self._contradict(one, other, pair):
                 near[one].append((pair.score, other))
                 near[other].append((pair.score, one))
-        found: list[TitleLink] = []
+        links: list[TitleLink] = []
         matched: dict[tuple[int, int], ComparedTitles] = {}
         for (one, other), pair in compared.items():
             against, across = self._worded_otherwise(one, other, pair), self.owners[one].isdisjoint(self.owners[other])
@@ -118,15 +118,15 @@ class Matcher:
                 against = self._another_item(one, other, pair, near)
             if not against:
                 reason = self._same_words(one, other, pair) if worded else self._shared_words(one, other, pair)
-                found.append(TitleLink(one, other, round(pair.score, 3), True, reason))
+                links.append(TitleLink(one, other, round(pair.score, 3), True, reason))
                 if across:
                     matched[one, other] = pair
             elif pair.score >= self.threshold:
-                found.append(TitleLink(one, other, round(pair.score, 3), False, against))
+                links.append(TitleLink(one, other, round(pair.score, 3), False, against))
         common = self._too_common(matched)
         return sorted(
             link._replace(same=False, reason="many titles share as much") if link[:2] in common else link
-            for link in found
+            for link in links
         )
 
     def _too_common(self, matched: Mapping[tuple[int, int], ComparedTitles]) -> set[tuple[int, int]]:
@@ -346,12 +346,12 @@ def spelt_alike(vocabulary: Collection[str]) -> dict[str, set[str]]:
         elif word.isalpha():
             for key in {word, _consonants(word), *(word[:k] + word[k + 1 :] for k in range(len(word)))}:
                 blocks[key].append(word)
-    found: dict[str, set[str]] = defaultdict(set)
+    alike: dict[str, set[str]] = defaultdict(set)
 
     def join(one: str, other: str) -> None:
         if one != other and _one_word(one, other):
-            found[one].add(other)
-            found[other].add(one)
+            alike[one].add(other)
+            alike[other].add(one)
 
     for block in blocks.values():
         for one, other in combinations(block[:MOST_SPELT], 2):
@@ -364,7 +364,7 @@ def spelt_alike(vocabulary: Collection[str]) -> dict[str, set[str]]:
     for word in filter(str.isalpha, words):
         for other in {word[:k] for k in range(4, len(word) - 1)} & words:
             join(word, other)
-    return found
+    return alike
 
 
 def _one_word(one: str, other: str) -> bool:

@@ -40,8 +40,8 @@ def copy_power(log: SearchedLog, questions: Sequence[CopyQuestion], level: float
     order = sorted(range(len(log.records)), key=lambda arm: -log.records[arm].rounds)
     if len(order) < COPIES or not draws:
         return None
-    asked = [*questions, CopyQuestion(("planted",), (0, 1))]
-    needed = np.log(len(asked) / (level * question_weights(asked)[-1]))
+    questions_with_planted = [*questions, CopyQuestion(("planted",), (0, 1))]
+    needed = np.log(len(questions_with_planted) / (level * question_weights(questions_with_planted)[-1]))
     dice = np.random.default_rng(SEED)
     starts = dice.integers(0, len(order) - COPIES + 1, draws)
     hits = sum(_log_planted(log, order[start : start + COPIES], dice) >= needed for start in starts)
@@ -118,16 +118,16 @@ def caught_share(texts: Mapping[int, str], owners: Sequence[str]) -> CaughtShare
     (14, True)
     """
     texts = dict(islice(texts.items(), MOST_TEXTS))
-    known = [number for number, text in texts.items() if len(text.split()) > 1]
-    if len(known) < 2:
+    numbers = [number for number, text in texts.items() if len(text.split()) > 1]
+    if len(numbers) < 2:
         return None
     dice = np.random.default_rng(TITLES_SEED)
-    count = min(TITLES, max(len(CHANGES), 2 * len(known) // len(CHANGES) * len(CHANGES)))
+    count = min(TITLES, max(len(CHANGES), 2 * len(numbers) // len(CHANGES) * len(CHANGES)))
     planted = dict(texts)
     first, agents = len(owners), list(owners)
-    copied = [known[k] for k in dice.integers(0, len(known), count)]
+    copied = [numbers[k] for k in dice.integers(0, len(numbers), count)]
     for k, number in enumerate(copied):
-        other = texts[known[int(dice.integers(len(known)))]]
+        other = texts[numbers[int(dice.integers(len(numbers)))]]
         words = CHANGES[k % len(CHANGES)](dice, texts[number].split(), other.split())
         planted[first + k] = " ".join(words)
         agents.append(owners[number])

@@ -68,11 +68,7 @@ MOST_UNITS, MOST_IN_UNIT = 200, 6  # groups of arms by which the chances are fit
 
 
 def binomial_evidence(means: FloatArray, counts: FloatArray, grid: FloatArray) -> FloatArray:
-    """Return the log-likelihood of arms (rows) with these means of `counts` binary rewards; the largest of each is 0.
-
-    >>> binomial_evidence(np.array([0.5]), np.array([2.0]), np.array([0.25, 0.5])).round(3).tolist()
-    [[-0.288, 0.0]]
-    """
+    """Return the log-likelihood of arms (rows) with these means of `counts` binary rewards, 0 at its largest."""
     logs = counts[:, None] * (xlogy(means[:, None], grid) + xlog1py(1 - means[:, None], -grid))
     return np.asarray(logs - logs.max(axis=1, keepdims=True))
 
@@ -147,10 +143,6 @@ def arm_evidence(records: Sequence[ArmRecord], spread: float = 0.0) -> ArmEviden
     every mean, and reaches as far as the arms do.
 
     spread   of the log-odds of arms of one item: real copies do not share one rate (docs/textbook/copies.md)
-
-    >>> seen = arm_evidence([ArmRecord("ana", "a", 400, 100.0, 100.0), ArmRecord("bo", "b", 100, 25.0, 25.0)])
-    >>> [round(float(np.sin(place / 2) ** 2), 3) for place in seen.places], seen.worth
-    ([0.25, 0.25], 1.0)
     """
     rounds = np.array([record.rounds for record in records], dtype=float)
     means = np.clip(np.array([record.total for record in records]) / rounds, 0.0, 1.0)

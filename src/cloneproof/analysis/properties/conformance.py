@@ -55,7 +55,8 @@ STATES = (
 def unlikely_counts(counts: NDArray[np.int64], trials: int, chances: Any, events: int) -> NDArray[np.intp]:  # noqa: ANN401
     """Return which events happened too rarely or too often for their chances, each by an exact binomial test.
 
-    All of so many events together are called unlikely with probability ERROR_RATE at most, if the chances are right.
+    Where `events` are judged in all and their chances are right, any of them is returned with probability ERROR_RATE at
+    most.
     """
     tails = scipy.special.bdtr(counts, trials, chances), scipy.special.bdtrc(counts - 1, trials, chances)
     return np.flatnonzero(np.minimum(*tails) < ERROR_RATE / (2 * events))

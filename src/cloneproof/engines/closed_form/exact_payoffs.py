@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal
 
 from flint import arb, ctx
@@ -37,7 +37,7 @@ from cloneproof.laws.best import best_mean, best_of_atoms
 from cloneproof.laws.means import CopiedOriginal, EqualArms, count_realisations, group_originals, prior_mean
 from cloneproof.laws.points import ELSEWHERE, REACH, PointRule, coin_distance, exact_points, points_for
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism, plain_epochs
 from cloneproof.mechanisms.online.registration import check_rewards
 
 GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
@@ -149,7 +149,7 @@ class Problem:
 
 def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
     """Return each agent's expected reward, and a bound on its rounding errors."""
-    if problem.mechanism.in_epochs:
+    if problem.mechanism.in_epochs or problem.mechanism.flat_restart is not None:
         return _in_epochs(problem)
     if problem.mechanism.draws:
         rewards = bar_rewards if problem.mechanism.bars else reservoir_rewards
@@ -168,7 +168,7 @@ def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
 def _in_epochs(problem: Problem) -> tuple[list[Number], int]:
     """Add up expectations over epochs with fresh statistics; the means stay the same."""
     totals, worst = [problem.arithmetic.number(0)] * len(problem.agents), 0
-    plan = running_epochs(problem.mechanism, len(problem.agents), problem.horizon)
+    plan = plain_epochs(problem.mechanism, len(problem.agents), problem.horizon)
     for epoch in plan:
         earned, roundings = expected_rewards(replace(problem, mechanism=epoch.mechanism, horizon=epoch.rounds))
         totals, worst = [a + b for a, b in zip(totals, earned, strict=True)], max(worst, roundings)
@@ -176,18 +176,11 @@ def _in_epochs(problem: Problem) -> tuple[list[Number], int]:
 
 
 def _flat(problem: Problem) -> tuple[list[Number], int]:
-    """Play one level over all arms; each epoch is a separate ETC."""
+    """Run one ETC over the arms of all agents."""
     originals = [original for of_agent in problem.agents for original in of_agent]
-    totals, worst = [problem.arithmetic.number(0)] * len(problem.agents), 0
-    plan = problem.mechanism.flat_epochs(problem.horizon)
-    for rounds, arm_rounds in plan:
-        earned, roundings = _level(problem, originals, arm_rounds, Fixed.of(rounds))
-        worst = max(worst, roundings)
-        position = 0
-        for i, of_agent in enumerate(problem.agents):
-            totals[i] = totals[i] + sum(earned[position : position + len(of_agent)])
-            position += len(of_agent)
-    return totals, worst + len(originals) + len(plan)
+    earned, roundings = _level(problem, originals, Fixed.of(problem.horizon))
+    left = iter(earned)
+    return [sum(islice(left, len(of_agent))) for of_agent in problem.agents], roundings + len(originals)
 
 
 def _separate(problem: Problem, rounds: Sequence[Rounds]) -> tuple[list[Number], int]:
@@ -195,18 +188,16 @@ def _separate(problem: Problem, rounds: Sequence[Rounds]) -> tuple[list[Number],
     totals, worst, expected = [], 0, {}
     for originals, duration in zip(problem.agents, rounds, strict=True):
         if (originals, duration) not in expected:
-            earned, roundings = _level(problem, list(originals), problem.mechanism.arm_rounds, duration)
+            earned, roundings = _level(problem, list(originals), duration)
             expected[originals, duration] = sum(earned[1:], earned[0])
             worst = max(worst, roundings + len(originals))
         totals.append(expected[originals, duration])
     return totals, worst
 
 
-def _level(
-    problem: Problem, originals: list[CopiedOriginal], arm_rounds: int, rounds: Rounds
-) -> tuple[list[Number], int]:
+def _level(problem: Problem, originals: list[CopiedOriginal], rounds: Rounds) -> tuple[list[Number], int]:
     """Return the expected rewards of each original in one ETC over all of them."""
-    number = problem.arithmetic.number
+    number, arm_rounds = problem.arithmetic.number, problem.mechanism.arm_rounds
     if isinstance(rounds, Binomial):
         check_random_rounds(rounds, arm_rounds * sum(original.copies for original in originals))
     order = problem.mechanism.arm.order
@@ -248,14 +239,13 @@ def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> 
 
     Those that are counted before the last commitment, and the reward itself.
     """
-    if mechanism.in_epochs:
-        plan = running_epochs(mechanism, agents, horizon)
+    if mechanism.in_epochs or mechanism.flat_restart is not None:
+        plan = plain_epochs(mechanism, agents, horizon)
         return max(most_coins(epoch.mechanism, copies, agents, epoch.rounds) for epoch in plan)
     if mechanism.draws:
         counted = mechanism.draws * mechanism.arm_rounds
     else:
-        counted = copies * max(arm_rounds for _, arm_rounds in mechanism.flat_epochs(horizon))
-        counted += mechanism.agent_rounds if mechanism.commits_to_agent else 0
+        counted = copies * mechanism.arm_rounds + (mechanism.agent_rounds if mechanism.commits_to_agent else 0)
     return min(horizon, counted + 1)
 
 
@@ -441,8 +431,8 @@ def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[
 
 def _is_sharp(market: Market, running: Mechanism, points: int) -> bool:
     """Whether the judged averages are sharper than the distance of two points."""
-    running = running_epochs(running, len(market.agents), market.horizon)[-1].mechanism
-    rounds = running.flat_epochs(market.horizon)[-1][1]
+    running = plain_epochs(running, len(market.agents), market.horizon)[-1].mechanism
+    rounds = running.arm_rounds
     if running.commits_to_agent:
         rounds = max(rounds, running.scoring.counted_in(running.agent_rounds))
     return market.family.spread / math.sqrt(rounds) < 1.0 / points

@@ -32,10 +32,10 @@ import numpy as np
 
 from cloneproof._clock import check_time
 from cloneproof.errors import EngineError
-from cloneproof.laws.arithmetic import Arithmetic, Array, Number, tie_nodes
+from cloneproof.laws.arithmetic import Arithmetic, Array, Number, tie_nodes, to_the_power
 from cloneproof.laws.bars import bar_path, bar_pay
 from cloneproof.laws.counts import binomial_with_cdf
-from cloneproof.laws.draws import UniformDraws, to_the_power
+from cloneproof.laws.draws import UniformDraws
 from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, realisations
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
 from cloneproof.mechanisms.online.slots import passing_count

@@ -145,11 +145,11 @@ def _play(plan, tables, levels, results, r):
     """Play all pages of a run."""
     plan, tables, results = uncounted((plan, tables, results))
     attention, score, last, everybody = tables.attention, tables.score, plan.filled - 1, plan.filled == plan.agents
-    block, begin = ZERO, ZERO
+    block = begin = 0
     for page in range(plan.horizon):
         learns = plan.runs or block < plan.blocks
         if learns and page == begin + plan.length:
-            block, begin = block + ONE, page
+            block, begin = block + 1, page
             learns = plan.runs or block < plan.blocks
             _close_block(plan, tables, levels, not learns)
         if page == (begin if plan.runs else plan.end):

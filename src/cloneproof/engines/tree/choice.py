@@ -160,14 +160,14 @@ def _logarithms(bits: int) -> FloatArray:
 
 
 def spread(
-    rule: Rule, explore: int, clock: Ints, pulls: Ints, mean: FloatArray, decided: Ints, chosen: Mask | None
+    rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray, decided: Ints, chosen: Mask | None
 ) -> tuple[FloatArray, Mask]:
     """Return the probability of each candidate (rows) in each state (columns), and where a commitment is made now.
 
     Exploration comes first: least-pulled with ties uniform, block after block in random order, or by registration. Then
     the highest priority, ties uniform.
     """
-    owed = decided < explore
+    owed = decided < rule.explore
     exploring = owed.any(axis=0)
     committed = np.zeros(pulls.shape[1], dtype=bool) if chosen is None else chosen.any(axis=0)
     weights = np.zeros(pulls.shape)

@@ -128,21 +128,17 @@ class WorkLimit:
         self.sizes: list[int] = []
         self.work = 0
 
-    def restart(self) -> None:
-        """Forget past growth, which does not predict what follows: everything restarts."""
-        self.sizes = []
-
     def check_memory(self, states: int) -> None:
         """Refuse a round whose successors, at worst, would not fit into memory."""
         cells = 2.0 * states * len(self.shape.arms) * self.shape.height
         if cells > MOST_CELLS:
             self._refuse(2.0 * states * len(self.shape.arms), math.inf, len(self.sizes) + 1)
 
-    def record(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
+    def record(self, round_: int, horizon: int, states: int, successors: int) -> None:
         """Record the states after this round and its cost, and occasionally extrapolate.
 
-        `round_` and `horizon` count from the last restart. States are assumed to grow like a power of the rounds, as
-        since half as many rounds, up to the end of the current phase.
+        States are assumed to grow like a power of the rounds, as since half as many rounds, up to the end of the
+        current phase.
         """
         per_round = ROUND_COST + ARM_COST * len(self.shape.arms)
         check_time("tree", UNIT_SECONDS * (successors + per_round))
@@ -153,7 +149,7 @@ class WorkLimit:
         count = len(self.sizes)
         due = count >= FIRST_LOOK and (count & (count - 1)) == 0
         if due or (states > MANY_STATES and count % 8 == 0) or states > MOST_STATES or self.work > MOST_WORK:
-            last = max(round_, min(horizon, self._end_of_phase(round_, explore)))
+            last = max(round_, min(horizon, self._end_of_phase(round_)))
             power = self._power()
             later = states * (last / round_) ** power
             work = self.work + (last - round_) * per_round + successors * (last * later / states - round_) / (power + 1)
@@ -164,10 +160,10 @@ class WorkLimit:
         before = self.sizes[len(self.sizes) // 2]
         return max(0.0, math.log2(self.sizes[-1] / before))
 
-    def _end_of_phase(self, round_: int, explore: int) -> float:
+    def _end_of_phase(self, round_: int) -> float:
         """Return the last round in which states can keep growing as they do, judged by the structure."""
         m = self.shape.mechanism
-        arms = max(len(level) for level in self.shape.levels) * explore
+        arms = max(len(level) for level in self.shape.levels) * m.arm_rounds
         if self.shape.flat:
             return arms + 1 if m.commits_to_arm else math.inf
         trial = self.shape.owners * m.agent_rounds
@@ -190,6 +186,6 @@ class WorkLimit:
 
 def most_observations(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:
     """Return the most rewards of one original that matter: those before the commitment, if there is one."""
-    if mechanism.flat_restart is not None or not all(rule.commits for rule in mechanism.rules):
+    if not all(rule.commits for rule in mechanism.rules):
         return horizon
     return min(horizon, mechanism.exploration(registered) + 1)

@@ -1,12 +1,10 @@
 """Forward recursion over the distribution of sufficient statistics, at every horizon in one pass.
 
 Realised means are not enumerated. Given the history, an original's next reward follows its predictive law, so one
-distribution over states, moved by choices and predictive laws, is the ex-ante one. Two facts keep it small:
-
-1. Where no later choice depends on a reward, the reward is ignored: the predictive mean is a martingale, so each later
-   round of the same arm has the same expected reward. States in which this holds for every choice leave the recursion,
-   and pay the same in every later round.
-2. After a restart of everything, what follows is independent of the past in expectation and begins at the prior.
+distribution over states, moved by choices and predictive laws, is the ex-ante one. One fact keeps it small: where no
+later choice depends on a reward, the reward is ignored, since the predictive mean is a martingale, so that each later
+round of the same arm has the same expected reward. States in which this holds for every choice leave the recursion, and
+pay the same in every later round.
 """
 
 from __future__ import annotations
@@ -54,10 +52,10 @@ def is_decided(shape: Shape, states: States) -> Mask:
 
 
 class RoundStep:
-    """Round number `round_` (from 1) of a shape, whose levels of arms explore `explore` rounds an arm."""
+    """Round number `round_` (from 1) of a shape."""
 
-    def __init__(self, shape: Shape, round_: int, explore: int) -> None:
-        self.shape, self.round, self.explore = shape, round_, explore
+    def __init__(self, shape: Shape, round_: int) -> None:
+        self.shape, self.round = shape, round_
         self.gains = np.zeros(shape.owners)
         self.parts: list[States] = []
         self.weights: list[FloatArray] = []
@@ -86,7 +84,7 @@ class RoundStep:
             return np.full((shape.owners, count), 1.0 / shape.owners), False
         decided, pulls, mean, chosen = agent_statistics(shape, states)
         clock = np.full(count, self.round)
-        agents, _ = spread(rule, rule.explore, clock, pulls, mean, decided, chosen)
+        agents, _ = spread(rule, clock, pulls, mean, decided, chosen)
         first = self.round == shape.owners * rule.explore + 1
         return agents, first and (rule.commits or shape.mechanism.clears_at_award)
 
@@ -114,7 +112,7 @@ class RoundStep:
         else:
             pulls, mean, chosen = arm_statistics(shape, states, level)
             clock = np.full(count, self.round) if shape.flat else pulls.sum(axis=0) + 1
-            shares, committing = spread(rule, self.explore, clock, pulls, mean, pulls, chosen)
+            shares, committing = spread(rule, clock, pulls, mean, pulls, chosen)
             self._merge_copies(shares, states, arms)
         done = arms_decided(shape, states, level) | committing
         for k, a in enumerate(arms):
@@ -246,44 +244,29 @@ class RoundRewards:
 def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     """Compute expected rewards up to each of the horizons."""
     symmetry, limit = Symmetry(shape), WorkLimit(shape)
-    epochs = shape.mechanism.flat_restart
-    states, weights = _begin(shape)
+    states, weights = np.zeros((shape.height, 1), dtype=np.int32), np.ones(1)
     rate, total = np.zeros(shape.owners), np.zeros(shape.owners)
-    explore, epoch, played, roundings = shape.mechanism.arm_rounds, 0, 0, 0.0
     steepness = max((o.belief.steepness for o in shape.originals), default=0.0)
-    begun, lost = 0, 0.0
+    played, roundings, lost = 0, 0.0, 0.0
     rewards: dict[int, RoundRewards] = {}
     for horizon in sorted(set(horizons)):
         while played < horizon:
-            if epochs is not None and epochs.epoch(played + 1) != epoch:
-                epoch = epochs.epoch(played + 1)
-                explore = epochs.arm_rounds(epoch)
-                states, weights = _begin(shape)
-                rate = np.zeros(shape.owners)
-                begun = played
-                limit.restart()
             states, weights = _retire(shape, states, weights, rate)
             if not len(weights):
-                stop = horizon if epochs is None else min(horizon, epochs.epoch_end(epoch))
-                total = total + rate * (stop - played)
-                played = stop
+                total = total + rate * (horizon - played)
+                played = horizon
                 roundings += 2
                 continue
             limit.check_memory(len(weights))
-            after = NextStates(shape, symmetry, played + 1, explore, states, weights)
+            after = NextStates(shape, symmetry, played + 1, states, weights)
             states, weights = after.states, after.weights
             total = total + (after.gains + rate)
             played += 1
             roundings += ROUNDINGS + after.additions + (0.0 if shape.deterministic else steepness * played)
             lost += after.lost
-            end = max(horizons) if epochs is None else min(max(horizons), epochs.epoch_end(epoch))
-            limit.record(played - begun, end - begun, len(weights), after.work, explore)
+            limit.record(played, max(horizons), len(weights), after.work)
         rewards[horizon] = RoundRewards(_average_symmetric(total, symmetry), (roundings + 64) * UNIT, lost * horizon)
     return rewards
-
-
-def _begin(shape: Shape) -> tuple[States, FloatArray]:
-    return np.zeros((shape.height, 1), dtype=np.int32), np.ones(1)
 
 
 class NextStates:
@@ -292,9 +275,7 @@ class NextStates:
     States are expanded part by part, to limit memory before merging.
     """
 
-    def __init__(
-        self, shape: Shape, symmetry: Symmetry, round_: int, explore: int, states: States, weights: FloatArray
-    ) -> None:
+    def __init__(self, shape: Shape, symmetry: Symmetry, round_: int, states: States, weights: FloatArray) -> None:
         self.gains, self.work, self.additions = np.zeros(shape.owners), 0, len(shape.arms)
         self._parts: list[States] = []
         self._masses: list[FloatArray] = []
@@ -302,7 +283,7 @@ class NextStates:
         enough = 4 * size
         for start in range(0, len(weights), size):
             here = slice(start, start + size)
-            gains, part, mass = RoundStep(shape, round_, explore).expand(states[:, here], weights[here])
+            gains, part, mass = RoundStep(shape, round_).expand(states[:, here], weights[here])
             self.gains += gains
             self.work += len(mass)
             symmetry.sort(part)
@@ -335,7 +316,7 @@ def _retire(shape: Shape, states: States, weights: FloatArray, rate: FloatArray)
     if not done.any():
         return states, weights
     gone = np.flatnonzero(done)
-    gains, _, _ = RoundStep(shape, 0, 0).expand(states[:, gone], weights[gone])
+    gains, _, _ = RoundStep(shape, 0).expand(states[:, gone], weights[gone])
     rate += gains
     left = np.flatnonzero(~done)
     return states[:, left], weights[left]

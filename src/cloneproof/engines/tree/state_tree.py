@@ -28,7 +28,7 @@ from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import UNIT
 from cloneproof.laws.best import best_mean
 from cloneproof.market.market import FullCopies, Market
-from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism, plain_epochs
 from cloneproof.mechanisms.online.registration import check_rewards
 from cloneproof.mechanisms.rule import Rule
 
@@ -64,8 +64,8 @@ def tree(
     copies = {agent.name: copies[agent.name] for agent in market.agents}
     if market.ends == "at-random":
         return {horizon: _to_random_end(market, mechanism, copies, horizon) for horizon in wanted}
-    if mechanism.in_epochs:
-        return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
+    if mechanism.in_epochs or mechanism.flat_restart is not None:
+        return _in_epochs(market, mechanism, copies, wanted)
     if mechanism.draws:
         check_rewards(mechanism, market.family)
         if mechanism.commits_to_arm and mechanism.arm.binarise:
@@ -110,11 +110,19 @@ def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mea
     return _mixed([*zip(chances, at_end.values(), strict=True)], f"{METHOD}, mixed over {last} ends", later)
 
 
-def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:
-    """Add up one tree for each of the epochs, which have fresh statistics."""
-    plan = running_epochs(mechanism, len(market.agents), horizon)
-    parts = [tree(market, epoch.mechanism, copies, [epoch.rounds])[epoch.rounds] for epoch in plan]
-    return _mixed([(1.0, part) for part in parts], METHOD)
+def _in_epochs(
+    market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Sequence[int]
+) -> dict[int, Evaluation]:
+    """Add up trees of the epochs: each begins at the prior, whatever was learnt before."""
+    parts: dict[int, list[tuple[float, Evaluation]]] = {horizon: [] for horizon in horizons}
+    begin = 0
+    for epoch in plain_epochs(mechanism, len(market.agents), max(horizons)):
+        rounds_of = {horizon: min(epoch.rounds, horizon - begin) for horizon in horizons if horizon > begin}
+        evaluated = tree(market, epoch.mechanism, copies, sorted(set(rounds_of.values())))
+        for horizon, rounds in rounds_of.items():
+            parts[horizon].append((1.0, evaluated[rounds]))
+        begin += epoch.rounds
+    return {horizon: _mixed(of_epochs, METHOD) for horizon, of_epochs in parts.items()}
 
 
 def _mixed(parts: list[tuple[float, Evaluation]], method: str, unknown: float = 0.0) -> Evaluation:
@@ -215,11 +223,13 @@ def _evaluations(
 
 def _recent_rewards(market: Market, mechanism: Mechanism, horizons: list[int]) -> RewardsOfPlaying:
     """Return what is known by the copies that play: an audit asks for the same shares of slots under many copies."""
+    if not mechanism.draws:
+        return {}
     for of_market, of_mechanism, at, rewards in _recent:
         if of_market is market and of_mechanism is mechanism and at == horizons:
             return rewards
-    _recent[:] = [(market, mechanism, horizons, {})] if mechanism.draws else []
-    return _recent[0][-1] if _recent else {}
+    _recent[:] = [(market, mechanism, horizons, {})]
+    return _recent[0][-1]
 
 
 def _evaluation(

@@ -96,7 +96,7 @@ class LaboratoryState(RunningState):
         self.position = {i: place for place, i in enumerate(self.order)}
         self.version = setup.first
         places = max(1, places)
-        seen = places if attention is None else sum(each > 0 for each in attention)
+        seen = places if attention is None else sum(weight > 0 for weight in attention)
         self.filled = min(seen, first)
         thinned = slots.scores == "clicks" and (self.filled > 1 or self.everybody)
         self.attention = attention if thinned else None
@@ -275,7 +275,7 @@ class LaboratoryState(RunningState):
                 seats = self._rotation(page - 1 if waits else clock - self.begun, not waits)
             else:
                 seats = self._with_joiner() if tries else self._by_score(clock)
-            shown = [each.agent for each in seats if each] if gone.arms else []
+            shown = [seat.agent for seat in seats if seat] if gone.arms else []
             reached = {i for i in shown if gone.ends(i, self.arm[i])}
             if not reached:
                 break
@@ -285,8 +285,8 @@ class LaboratoryState(RunningState):
             raise nobody_left()
         self.waited += waits or tries
         self.tried += tries
-        self.chances = [None if each is None else self._chance(each, clock) for each in seats]
-        return [None if each is None else self._shown(each, place, clock) for place, each in enumerate(seats)]
+        self.chances = [None if seat is None else self._chance(seat, clock) for seat in seats]
+        return [None if seat is None else self._shown(seat, place, clock) for place, seat in enumerate(seats)]
 
     def _shown(self, seat: Seat, place: int, clock: int) -> Allocation:
         """Enter what is shown in a place, counted from 0."""

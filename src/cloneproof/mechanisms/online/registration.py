@@ -61,12 +61,12 @@ class Registration:
     @cached_property
     def _shares(self) -> list[tuple[int, ...] | None]:
         """Weights of each agent without a common factor; None if they are equal."""
-        found: list[tuple[int, ...] | None] = []
+        shares: list[tuple[int, ...] | None] = []
         for name in self.names:
             own = self.weights.get(name, ())
             common = math.gcd(*own)
-            found.append(tuple(weight // common for weight in own) if len(set(own)) > 1 else None)
-        return found
+            shares.append(tuple(weight // common for weight in own) if len(set(own)) > 1 else None)
+        return shares
 
     @cached_property
     def pools(self) -> list[Sequence[int]]:

@@ -66,10 +66,10 @@ def segments_mechanism(value: object, segments: Mapping[str, float]) -> Mechanis
             wrong = f"none for {brief(odd)}" if odd in segments else f"one for {brief(odd)}, which is no segment"
             raise SessionError(f"expected a mechanism for each segment, got {wrong}; give one for each, or one for all")
         return SegmentedMechanism.of({name: checked_mechanism(value[name]) for name in segments})
-    made = checked_mechanism(value)
-    if isinstance(made, SegmentedMechanism) and not segments:
-        raise SessionError(f"expected the segments that {made.name!r} was tuned to, got none; give segments=..")
-    return made
+    mechanism = checked_mechanism(value)
+    if isinstance(mechanism, SegmentedMechanism) and not segments:
+        raise SessionError(f"expected the segments that {mechanism.name!r} was tuned to, got none; give segments=..")
+    return mechanism
 
 
 def initial_state(setup: StateSetup) -> RunningState:

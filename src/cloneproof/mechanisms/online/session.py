@@ -190,19 +190,7 @@ class Session(Participants):
             raise SessionError("expected decide_slate() where a page has positions, got decide(); call that")
         if type(most) is not int or most < 1:
             most = count(most, "the decisions asked for", error=SessionError)
-        out = self._checked_out(current) if self._pauses.arms else None
-        if self.window is not None:
-            most = min(most, self._close_windows(self.round + 1, self.window))
-        if self.batch > 1:
-            most = min(most, current.left_in_batch(self.batch))
-        if most > 1:
-            most = min(most, self.last - self.round, current.last - current.round)
-        try:
-            allocation, number = current.next_run(most)
-        except NobodyLeftError:
-            self._leave_empty(current, out)
-            raise
-        self._current = current
+        allocation, number = self._next_of(current, most)
         return self._show(current, 0, allocation, number), number
 
     def decide_slate(self, segment: str | None = None) -> tuple[Decision, ...]:
@@ -214,21 +202,28 @@ class Session(Participants):
         if self.positions is None:
             raise SessionError("expected a session with positions, got one without; call decide()")
         current = self._in_round(segment)
-        if self.window is not None:
-            self._close_windows(self.round + 1, self.window * current.places)
-        out = self._checked_out(current) if self._pauses.arms else None
-        if self.batch > 1:
-            current.left_in_batch(self.batch)
-        try:
-            page = current.next_page()
-        except NobodyLeftError:
-            self._leave_empty(current, out)
-            raise
+        page = self._next_of(current, 1)
         self.pages += 1
-        self._current = current
         shown = [(place, allocation) for place, allocation in enumerate(page) if allocation is not None]
         self.probabilities = tuple(current.chances[place] for place, _ in shown)
         return tuple(self._show(current, place + 1, allocation) for place, allocation in shown)
+
+    def _next_of(self, segment: Segment, most: int) -> Any:  # noqa: ANN401
+        """Return the next page of a segment, or its next run of at most so many rounds."""
+        out = self._checked_out(segment) if self._pauses.arms else None
+        if self.window is not None:
+            most = min(most, self._close_windows(self.round + 1, self.window * (segment.places or 1)))
+        if self.batch > 1:
+            most = min(most, segment.left_in_batch(self.batch))
+        if most > 1:
+            most = min(most, self.last - self.round, segment.last - segment.round)
+        try:
+            shown = segment.next_page() if segment.places else segment.next_run(most)
+        except NobodyLeftError:
+            self._leave_empty(segment, out)
+            raise
+        self._current = segment
+        return shown
 
     def _show(self, segment: Segment, place: int, allocation: Allocation, number: int = 1) -> Decision:
         """Enter the decision for one place of a page, or for so many rounds; the first of these."""

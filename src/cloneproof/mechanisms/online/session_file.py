@@ -214,8 +214,8 @@ class SessionHistory:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> SessionHistory:
-        made = cls()
-        made._agent_of, made._arm_of = array("q", data["agent_of"]), array("q", data["arm_of"])
-        made._value_of = array("d", [math.nan if value is None else value for value in data["value_of"]])
-        made._segment_of = array("i", data.get("segment_of", ()))
-        return made
+        history = cls()
+        history._agent_of, history._arm_of = array("q", data["agent_of"]), array("q", data["arm_of"])
+        history._value_of = array("d", [math.nan if value is None else value for value in data["value_of"]])
+        history._segment_of = array("i", data.get("segment_of", ()))
+        return history

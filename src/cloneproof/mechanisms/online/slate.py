@@ -40,8 +40,8 @@ def checked_attention(positions: object, segments: Iterable[str]) -> Attention |
     """Return the attention of each place, or how many places there are; of a page, or of one in each segment."""
     if isinstance(positions, Mapping):
         given = {name: (1.0,) * own if isinstance(own, int) else own for name, own in positions.items()}
-        found = places_by_segment(given, segments, SessionError)
-        return {name: own if isinstance(own, int) else found[name] for name, own in positions.items()}
+        by_segment = places_by_segment(given, segments, SessionError)
+        return {name: own if isinstance(own, int) else by_segment[name] for name, own in positions.items()}
     if isinstance(positions, int):
         return count(positions, "the places of a page", 1, MOST_PLACES, SessionError)
     return checked_positions(positions, SessionError)

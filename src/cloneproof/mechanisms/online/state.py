@@ -180,7 +180,7 @@ class OneLevelState(FlatState):
         super().__init__(setup)
         mechanism, registration, horizon, stream, *_ = setup
         self.epochs = mechanism.flat_restart
-        held = [each for agent in range(len(registration.names)) for each in self._held(registration, agent)]
+        held = [own for agent in range(len(registration.names)) for own in self._held(registration, agent)]
         arms = sampled(held, mechanism.sample, horizon, substream(stream, SAMPLE_STREAM))
         self.candidates = [(agent, arm) for _, agent, arm in arms]
         self.position = {arm: k for k, arm in enumerate(self.candidates)}

@@ -16,7 +16,6 @@ MECHANISMS = [name for name in CATALOGUE if name not in (*AT_RANDOM_ONLY, *ON_PA
 CASES = ((1, 1), (1, 0), (0, 1), (0, 0))
 HONEST, COPIED = (1, 1), (2, 1)
 ROUNDING = 1e-9  # a round: more than any of these sums can lose, far less than any payoff
-CasePayoffs = dict[tuple[int, ...], Estimate]  # by the case
 
 
 def run(setting: Setting) -> Findings:
@@ -31,8 +30,8 @@ def run(setting: Setting) -> Findings:
     exact = [example for example in examples.values() if example.exact]
     equal = [example.gain(case) for example in exact for case in ((1, 1), (0, 0))]
     differences = [example.over_prior - example.by_regret for example in exact]
-    good = [example.regret[COPIED][1, 0] - example.regret[HONEST][1, 0] for example in exact]
-    bad = [example.regret[HONEST][0, 1] - example.regret[COPIED][0, 1] for example in exact]
+    good = [example.regret[COPIED, (1, 0)] - example.regret[HONEST, (1, 0)] for example in exact]
+    bad = [example.regret[HONEST, (0, 1)] - example.regret[COPIED, (0, 1)] for example in exact]
     return Findings(
         computed=(
             f"Honest registration and one copy of arm a, in each of the four cases and over the prior, at T = "
@@ -60,7 +59,7 @@ def run(setting: Setting) -> Findings:
                 "Copying a good arm lowers the regret or leaves it, copying a bad one raises it or leaves it.",
                 all_of([at_most(change, 0, ROUNDING) for change in (*good, *bad)]),
                 *(
-                    (f"UCB1, T = 7: regret with means {means}, copies {copies}", ucb1.regret[copies][means])
+                    (f"UCB1, T = 7: regret with means {means}, copies {copies}", ucb1.regret[copies, means])
                     for means, copies in (((1, 0), HONEST), ((1, 0), COPIED), ((0, 1), COPIED))
                 ),
             ),
@@ -77,29 +76,26 @@ class _Example:
     """Payoff and regret in the four cases, honest and copied; and the gain over the prior, computed in two ways."""
 
     def __init__(self, mechanism: Mechanism, horizon: int, runs: int, seed: int) -> None:
-        market = _market(horizon)
-        self.payoff: dict[tuple[int, ...], CasePayoffs] = {HONEST: {}, COPIED: {}}
-        self.regret: dict[tuple[int, ...], CasePayoffs] = {HONEST: {}, COPIED: {}}
-        self.exact = True
-        for copies in (HONEST, COPIED):
-            for case in CASES:
-                evaluation = evaluate(
-                    market.at({ANA: case}), mechanism, {ANA: copies}, search=Search(runs=runs, seed=seed)
-                )
-                self.payoff[copies][case], self.regret[copies][case] = evaluation.payoff[ANA], evaluation.regret
-                self.exact &= evaluation.engine != "monte-carlo"
-        self.by_cases = weighted_sum([(0.25, self.gain(case)) for case in CASES])
-        regrets = self.regret[COPIED]
-        saved = self.regret[HONEST][1, 0] - weighted_sum([(0.5, regrets[1, 0]), (0.5, regrets[0, 1])])
-        self.by_regret = weighted_sum([(SHARE / 2, saved)])
-        self.over_prior = self.by_cases
+        market, search = _market(horizon), Search(runs=runs, seed=seed)
+        found = {
+            (copies, case): evaluate(market.at({ANA: case}), mechanism, {ANA: copies}, search=search)
+            for copies in (HONEST, COPIED)
+            for case in CASES
+        }
+        self.payoff = {key: evaluation.payoff[ANA] for key, evaluation in found.items()}
+        self.regret = {key: evaluation.regret for key, evaluation in found.items()}
+        self.exact = all(evaluation.engine != "monte-carlo" for evaluation in found.values())
+        copied = weighted_sum([(0.5, self.regret[COPIED, (1, 0)]), (0.5, self.regret[COPIED, (0, 1)])])
+        self.by_regret = weighted_sum([(SHARE / 2, self.regret[HONEST, (1, 0)] - copied)])
         if self.exact:
-            honest, copied = (evaluate(market, mechanism, {ANA: copies}).payoff[ANA] for copies in (HONEST, COPIED))
-            self.over_prior = copied - honest
+            honest, paid = (evaluate(market, mechanism, {ANA: copies}).payoff[ANA] for copies in (HONEST, COPIED))
+            self.over_prior = paid - honest
+        else:
+            self.over_prior = weighted_sum([(0.25, self.gain(case)) for case in CASES])
 
-    def gain(self, case: tuple[int, ...]) -> Estimate:
+    def gain(self, case: tuple[int, int]) -> Estimate:
         """Return what the copy adds to the payoff in this case."""
-        return self.payoff[COPIED][case] - self.payoff[HONEST][case]
+        return self.payoff[COPIED, case] - self.payoff[HONEST, case]
 
 
 def _largest(estimates: list[Estimate]) -> Estimate:
@@ -108,9 +104,9 @@ def _largest(estimates: list[Estimate]) -> Estimate:
 
 def _table(examples: dict[tuple[str, int], _Example], horizon: int) -> FindingsTable:
     def row(name: str, example: _Example) -> tuple[str | Estimate, ...]:
-        honest, copied = example.payoff[HONEST], example.payoff[COPIED]
-        cases = [f"{_short(honest[case])} → {_short(copied[case])}" for case in CASES]
-        return name, *cases, _short(weighted_sum([(0.25, honest[c]) for c in CASES])), example.over_prior
+        payoff = example.payoff
+        cases = [f"{_short(payoff[HONEST, case])} → {_short(payoff[COPIED, case])}" for case in CASES]
+        return name, *cases, _short(weighted_sum([(0.25, payoff[HONEST, case]) for case in CASES])), example.over_prior
 
     return table(
         f"Payoffs in the four cases, T = {horizon}: honest → with a copy of a",

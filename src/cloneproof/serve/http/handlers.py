@@ -453,23 +453,23 @@ async def create_key(service: Service, caller: KeyRecord, params: Params, body: 
     """Make an API key; it is shown this once."""
     key, record = new_key(body.role, body.agent, milliseconds())
     await service.writer.threads.storage(lambda: service.writer.storage.put_key(record))
-    service.keys.records[record.id] = record
+    service.keys[record.id] = record
     return 201, m.NewKey(key, record.id, record.role, record.agent)
 
 
 async def list_keys(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
     """List all keys, without their secrets."""
-    return 200, m.Keys([_key(record) for record in service.keys.records.values()])
+    return 200, m.Keys([_key(record) for record in service.keys.values()])
 
 
 async def revoke_key(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
     """Revoke a key."""
-    record = service.keys.records.get(params["key"])
+    record = service.keys.get(params["key"])
     if record is None:
         raise Refused(404, "unknown_key", "expected the id of a key; list the keys first")
     revoked = msgspec.structs.replace(record, revoked=True)
     await service.writer.threads.storage(lambda: service.writer.storage.put_key(revoked))
-    service.keys.records[record.id] = revoked
+    service.keys[record.id] = revoked
     return 200, _key(revoked)
 
 

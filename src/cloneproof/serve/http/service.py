@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -56,9 +56,14 @@ def key_from_file(path: str, role: Role, created: int) -> KeyRecord:
     return KeyRecord(match[1], role, None, sha256(match[2].encode()).digest(), created)
 
 
+def by_id(records: Iterable[KeyRecord]) -> dict[str, KeyRecord]:
+    """Return keys by their ids."""
+    return {record.id: record for record in records}
+
+
 def install_keys(storage: Storage, records: list[KeyRecord]) -> None:
     """Store keys that are new. A revoked key stays revoked until the file has another one."""
-    known = {record.id: record for record in (storage.keys() if records else [])}
+    known = by_id(storage.keys() if records else [])
     for record in records:
         old = known.get(record.id)
         if old is None:
@@ -70,30 +75,18 @@ def install_keys(storage: Storage, records: list[KeyRecord]) -> None:
             )
 
 
-class KeyRing:
-    """Keys in memory."""
-
-    def __init__(self, records: list[KeyRecord]) -> None:
-        self.records = {record.id: record for record in records}
-
-    def caller(self, header: bytes | None) -> KeyRecord:
-        """Return the key in this Authorization header; the comparison takes the same time for every wrong key."""
-        text = (header or b"").decode("latin-1")
-        scheme, _, key = text.partition(" ")
-        prefix, _, rest = key.strip().partition("_")
-        number, _, secret = rest.partition("_")
-        record = self.records.get(number)
-        expected = _NOBODY if record is None else record.hash
-        fits = hmac.compare_digest(sha256(secret.encode("utf-8")).digest(), expected)
-        if not fits or record is None or record.revoked or scheme.lower() != "bearer" or prefix != "cp":
-            raise _unauthorized()
-        return record
-
-    def check_still_valid(self, caller: KeyRecord) -> None:
-        """Refuse a caller whose key was revoked since `caller` was asked."""
-        record = self.records.get(caller.id)
-        if record is None or record.revoked:
-            raise _unauthorized()
+def key_holder(keys: Mapping[str, KeyRecord], header: bytes | None) -> KeyRecord:
+    """Return the key in this Authorization header; the comparison takes the same time for every wrong key."""
+    text = (header or b"").decode("latin-1")
+    scheme, _, key = text.partition(" ")
+    prefix, _, rest = key.strip().partition("_")
+    number, _, secret = rest.partition("_")
+    record = keys.get(number)
+    expected = _NOBODY if record is None else record.hash
+    fits = hmac.compare_digest(sha256(secret.encode("utf-8")).digest(), expected)
+    if not fits or record is None or record.revoked or scheme.lower() != "bearer" or prefix != "cp":
+        raise _unauthorized()
+    return record
 
 
 def _unauthorized() -> Refused:
@@ -144,7 +137,7 @@ class Service:
     def __init__(self, writer: Writer, agent_rate: float | None = 20.0, intervals: Intervals = INTERVALS) -> None:
         self.intervals = intervals
         self.writer, self.metrics, self.agent_limit = writer, Metrics(writer), RateLimit(agent_rate)
-        self.keys, self.keys_read = KeyRing(writer.storage.keys()), time.monotonic()
+        self.keys, self.keys_read = by_id(writer.storage.keys()), time.monotonic()
         self.reading: asyncio.Task[list[KeyRecord]] | None = None  # of keys
         self.probe: asyncio.Task[None] | None = None  # a test write
         self.probed = 0.0
@@ -152,29 +145,31 @@ class Service:
     async def caller(self, header: bytes | None) -> KeyRecord:
         """Return the key in this Authorization header; other processes may make and revoke keys too."""
         if not self.writer.storage.shared:
-            return self.keys.caller(header)
+            return key_holder(self.keys, header)
         if time.monotonic() - self.keys_read > self.intervals.keys:
             await self._read_keys()
         try:
-            return self.keys.caller(header)
+            return key_holder(self.keys, header)
         except Refused:
             if time.monotonic() - self.keys_read < self.intervals.pause:
                 raise
         await self._read_keys()
-        return self.keys.caller(header)
+        return key_holder(self.keys, header)
 
     async def check_still_valid(self, caller: KeyRecord) -> None:
         """Refuse a caller whose key was revoked since it was checked."""
         if self.writer.storage.shared and time.monotonic() - self.keys_read > self.intervals.keys:
             await self._read_keys()
-        self.keys.check_still_valid(caller)
+        record = self.keys.get(caller.id)
+        if record is None or record.revoked:
+            raise _unauthorized()
 
     async def _read_keys(self) -> None:
         """Read the keys once for all waiting calls, so that none waits for several readings of a slow storage."""
         begun = time.monotonic()
         if self.reading is None or self.reading.done():
             self.reading = asyncio.create_task(self.writer.threads.read(self.writer.storage.keys))
-        self.keys = KeyRing(await asyncio.shield(self.reading))
+        self.keys = by_id(await asyncio.shield(self.reading))
         self.keys_read = begun
 
     async def check_ready(self) -> None:

@@ -327,8 +327,7 @@ class LiveMarket:
         live, room = self._checked_session(segment, 1)
         end = len(asked) if segment is None else same_until(asked, done)
         first, several = live.decide_run(min(room, end - done), segment)
-        allocation = live.pending[first.id]
-        arm = self.registry.count_decisions(allocation.agent, allocation.arm, several)
+        arm = self.registry.count_decisions(first.agent, first.arm, several)
         n, number, chance = self.chain.n + done + 1, self.before + first.id, live.probability
         return [
             ledger.Decided(n + k, now, number + k, first.agent, arm, first.phase, chance, asked[done + k][0], segment)
@@ -340,9 +339,9 @@ class LiveMarket:
         request, segment = asked[done]
         live, _ = self._checked_session(segment, self.spec.most_places)
         number, slate, shown = self.before + live.round + 1, live.decide_slate(segment), []
-        for each, chance in zip(slate, live.probabilities, strict=True):
-            arm = self.registry.count_decisions(live.pending[each.id].agent, each.arm, 1)
-            shown.append(ledger.ShownPlace(each.place, each.agent, arm, each.phase, chance))
+        for decision, chance in zip(slate, live.probabilities, strict=True):
+            arm = self.registry.count_decisions(decision.agent, decision.arm, 1)
+            shown.append(ledger.ShownPlace(decision.place, decision.agent, arm, decision.phase, chance))
         places = live.begun[segment].places
         return [ledger.SlateDecided(self.chain.n + done + 1, now, number, places, shown, request, segment)]
 
@@ -441,9 +440,9 @@ class LiveMarket:
         for round_, _ in rewards:
             del self.requests[round_]
         pay = {ticks: ledger.payment(ticks, self._share_micro) for ticks in {ticks for _, ticks in counted}}
-        count_reward = self.registry.count_reward
+        names, count_reward = self.session.registration.names, self.registry.count_reward
         return [
-            (*count_reward(allocation.agent, allocation.arm, ticks, pay[ticks]), pay[ticks])
+            (name := names[allocation.agent], count_reward(name, allocation.arm, ticks, pay[ticks]), pay[ticks])
             for allocation, ticks in counted
         ]
 

@@ -97,7 +97,7 @@ class Registry:
         self.max_agents, self.max_arms = max_agents, max_arms
         self.agents: dict[str, AgentRecord] = {}
         self.arm_count = 0  # of all agents
-        self._playing: list[tuple[AgentRecord, list[RegistryArm]]] = []  # by the session's numbers of agents and arms
+        self._playing: dict[str, list[RegistryArm]] = {}  # arms of the season's agents, by the session's numbers
 
     def __contains__(self, agent: str) -> bool:
         return agent in self.agents
@@ -149,24 +149,24 @@ class Registry:
 
     def number(self, agent: str, arm: RegistryArm) -> int | None:
         """Return the number of an arm in the season that runs; None if it takes no part."""
-        own = next((arms for record, arms in self._playing if record.agent == agent), [])
-        return next((number for number, each in enumerate(own) if each is arm), None)
+        own = self._playing.get(agent, [])
+        return next((number for number, playing in enumerate(own) if playing is arm), None)
 
     def plays(self, agent: str) -> bool:
         """Return whether an agent takes part in the season that runs."""
-        return any(record.agent == agent for record, _ in self._playing)
+        return agent in self._playing
 
     def join(self, agent: str, season: int) -> None:
         """Let an agent take part in the season that runs, with all its arms."""
         record, arms = self.agents[agent], self.arms(agent)
-        self._playing.append((record, arms))
+        self._playing[agent] = arms
         record.season = min(record.season, season)
         for arm in arms:
             arm.season = min(arm.season, season)
 
     def forget_withdrawn(self) -> None:
         """Forget withdrawn arms, as a new season has nothing of them."""
-        self._playing = []
+        self._playing = {}
         for record in self.agents.values():
             record.arms = [arm for arm in record.arms if arm.until is None]
         self.arm_count = sum(len(record.arms) for record in self.agents.values())
@@ -201,38 +201,37 @@ class Registry:
 
     def start(self, registered: dict[str, int]) -> None:
         """Start a season: clear statistics, keep balances."""
-        self._playing = [(self.agents[name], self.arms(name, count)) for name, count in registered.items()]
+        self._playing = {name: self.arms(name, count) for name, count in registered.items()}
         for record in self.agents.values():
             for arm in record.arms:
                 arm.decisions = arm.rewards = arm.total = 0
 
-    def count_decisions(self, agent: int, arm: int, count: int) -> str:
+    def count_decisions(self, agent: str, arm: int, count: int) -> str:
         """Count decisions; the arm's name."""
-        record = self._playing[agent][1][arm]
+        record = self._playing[agent][arm]
         record.decisions += count
         return record.arm
 
-    def count_reward(self, agent: int, arm: int, ticks: int, paid: int) -> tuple[str, str]:
-        """Count a reward and pay it; the names of agent and arm."""
-        owner, arms = self._playing[agent]
-        record = arms[arm]
+    def count_reward(self, agent: str, arm: int, ticks: int, paid: int) -> str:
+        """Count a reward and pay it; the arm's name."""
+        record = self._playing[agent][arm]
         record.rewards += 1
         record.total += ticks
-        owner.balance += paid
-        return owner.agent, record.arm
+        self.agents[agent].balance += paid
+        return record.arm
 
     def to_dict(self) -> dict[str, Any]:
-        playing = [[record.agent, [arm.arm for arm in arms]] for record, arms in self._playing]
+        playing = [[name, [arm.arm for arm in arms]] for name, arms in self._playing.items()]
         return {"agents": msgspec.to_builtins(list(self.agents.values())), "playing": playing}
 
     def restore(self, state: dict[str, Any]) -> None:
         records = msgspec.convert(state["agents"], list[AgentRecord])
         self.agents = {record.agent: record for record in records}
         self.arm_count = sum(len(record.arms) for record in records)
-        self._playing = []
-        for name, names in state["playing"]:
+        self._playing = {}
+        for name, arms in state["playing"]:
             own = {arm.arm: arm for arm in self.agents[name].arms}
-            self._playing.append((self.agents[name], [own[arm] for arm in names]))
+            self._playing[name] = [own[arm] for arm in arms]
 
 
 class WaitWindows:

@@ -8,7 +8,8 @@ is `Unfinished` and runs in the next one. Nothing here waits: storage is asked b
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
@@ -23,18 +24,18 @@ SHARE_SECONDS: Final = 0.004  # of one command in it, if others wait
 
 log = logging.getLogger("cloneproof.serve")
 
-Joined = Sequence[tuple[Command, list[int]]]  # commands, each with the positions in the group that it answers
+Joined = Sequence[tuple[Command, list[QueuedCall]]]  # commands, each with the calls that it answers
 
 
-def merge(commands: Sequence[Any]) -> Iterator[tuple[Command, list[int]]]:
-    """Join the commands with decisions and rewards of a market, each with the positions of its parts."""
-    for _, run in groupby(range(len(commands)), lambda at: -1 if isinstance(commands[at], Batch) else at):
-        places: dict[tuple[type, str], list[int]] = {}
-        for at in run:
-            places.setdefault((type(commands[at]), commands[at].market), []).append(at)
-        for positions in places.values():
-            first, *others = (commands[at] for at in positions)
-            yield (first.join(others) if others else first), positions
+def merge(group: Iterable[QueuedCall]) -> Iterator[tuple[Command, list[QueuedCall]]]:
+    """Join the commands with decisions and rewards of a market, each with its calls."""
+    for _, run in groupby(group, lambda call: None if isinstance(call.command, Batch) else call):
+        by_kind = defaultdict[tuple[type, str], list[QueuedCall]](list)
+        for call in run:
+            by_kind[type(call.command), call.command.market].append(call)
+        for calls in by_kind.values():
+            commands: list[Any] = [call.command for call in calls]
+            yield (commands[0].join(commands[1:]) if len(commands) > 1 else commands[0]), calls
 
 
 def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
@@ -66,15 +67,14 @@ class GroupRun:
     faulty: set[str] = field(default_factory=set)  # markets that a fault left half-changed
     slow: dict[str, float] = field(default_factory=dict)  # markets with a slow installed rule: seconds it took
 
-    def run(self, group: Sequence[QueuedCall], commands: Joined, waiting: set[str]) -> list[Any]:
-        """Run commands in order; the reply to each call of the group.
+    def run(self, commands: Joined, waiting: set[str]) -> None:
+        """Run commands in order, and note the reply to each of their calls.
 
         Markets in `waiting` run nothing. A market joins them once a command of it did not run or must run again.
         """
-        replies: list[Any] = [None] * len(group)
         begun = self.stopwatch()
         seconds = SHARE_SECONDS if len({command.market for command, _ in commands}) > 1 else GROUP_SECONDS
-        for number, (command, positions) in enumerate(commands):
+        for number, (command, calls) in enumerate(commands):
             # The first command always runs, or a slow one would never be done. A market that gets no time here is first
             # in the next group. A batch that was cut has some replies, and other calls of its market go on: they came
             # at the same time.
@@ -87,15 +87,12 @@ class GroupRun:
                 reply = self._run_command(command, seconds)
             if name in self.faulty or (isinstance(reply, Unfinished) and not reply.replies):
                 waiting.add(name)
-            for at, part in zip(
-                positions, split_reply(reply, [group[at].command.size for at in positions]), strict=True
-            ):
-                replies[at] = part
-        if self.faulty:  # its market is read back, and what earlier calls of this group did there is done again
-            for at, call in enumerate(group):
-                if call.command.market in self.faulty and not isinstance(replies[at], Failed):
-                    replies[at] = Unfinished()
-        return replies
+            for call, part in zip(calls, split_reply(reply, [call.command.size for call in calls]), strict=True):
+                call.reply = part
+        for command, calls in commands:
+            if command.market in self.faulty:  # which is read back: what earlier calls of this group did is done again
+                for call in calls:
+                    call.reply = call.reply if isinstance(call.reply, Failed) else Unfinished()
 
     def _run_command(self, command: Command, seconds: float) -> Any:  # noqa: ANN401
         """Run a command and return its reply; while any process settles a market, only its settlement runs."""

@@ -36,25 +36,26 @@ class Capacity:
 
 
 class QueuedCall:
-    """What is left of a command, the replies to the items that are done, and the future of all of them."""
+    """What is left of a command, the last reply to that, the replies to items before it, and the future of all."""
 
-    __slots__ = ("command", "future", "replies")
+    __slots__ = ("command", "future", "replies", "reply")
 
     def __init__(self, command: Command, future: asyncio.Future[Any]) -> None:
         self.command, self.future = command, future
         self.replies: list[Any] = []
+        self.reply: Any = Unfinished()
 
-    def enter_reply(self, reply: Any) -> None:  # noqa: ANN401
-        """Enter the reply to what is left of the command, or to its first items; with the last the caller gets all."""
-        if isinstance(reply, Unfinished):
-            self.replies += reply.replies
-            self.command = self.command.rest(len(reply.replies))
+    def send(self) -> None:
+        """Send the reply, if the command is done; else keep what there is of it."""
+        if isinstance(self.reply, Unfinished):
+            self.replies += self.reply.replies
+            self.command = self.command.rest(len(self.reply.replies))
         elif self.future.done():
             return
-        elif isinstance(reply, Exception):
-            self.future.set_exception(reply)
+        elif isinstance(self.reply, Exception):
+            self.future.set_exception(self.reply)
         else:
-            self.future.set_result([*self.replies, *reply] if self.replies else reply)
+            self.future.set_result([*self.replies, *self.reply] if self.replies else self.reply)
 
 
 class Lane:
@@ -125,11 +126,11 @@ class RoundRobin:
             self._lanes = {name: lane for name, lane in self._lanes.items() if lane.listed or lane.held}
         return group
 
-    def put_back(self, group: Sequence[QueuedCall], replies: Sequence[Any]) -> set[str]:
+    def put_back(self, group: Sequence[QueuedCall]) -> set[str]:
         """Put back the calls that a group has left unfinished, before all others of their markets; these' names."""
-        left = [(call, reply) for call, reply in zip(group, replies, strict=True) if isinstance(reply, Unfinished)]
-        markets_first = {call.command.market for call, reply in left if reply.market_first}
-        for call, _ in reversed(left):
+        left = [call for call in group if isinstance(call.reply, Unfinished)]
+        markets_first = {call.command.market for call in left if call.reply.market_first}
+        for call in reversed(left):
             # From the last call to the first, each at the front of its lane, so that they keep their order. The lanes
             # of markets that got no time go to the front of the round, so that the next group begins with them.
             lane = self._lanes.setdefault(call.command.market, Lane())
@@ -142,7 +143,7 @@ class RoundRobin:
             elif not lane.listed:
                 lane.listed = True
                 self._round.append(lane)
-        return {call.command.market for call, _ in left}
+        return {call.command.market for call in left}
 
     def hold(self, market: str) -> None:
         """Let the calls of a market wait until it is released."""
@@ -162,7 +163,7 @@ class RoundRobin:
 
     def put_first(self, command: Command, future: asyncio.Future[Any]) -> None:
         """Queue a command before all other calls of its market."""
-        self.put_back([QueuedCall(command, future)], [Unfinished()])
+        self.put_back([QueuedCall(command, future)])
 
     def drain(self) -> Iterator[QueuedCall]:
         """Remove and return all waiting calls."""

@@ -55,6 +55,13 @@ def steady_milliseconds() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
+def refuse(calls: Iterable[QueuedCall], refusal: Refused) -> None:
+    """Send the same refusal to all callers."""
+    for call in calls:
+        call.reply = refusal
+        call.send()
+
+
 class Writer:
     """A service's only task that changes markets."""
 
@@ -105,26 +112,25 @@ class Writer:
     async def _run_group(self, group: list[QueuedCall]) -> None:
         """Write a group and send its replies, or read everything back if that fails."""
         try:
-            replies = await self._write_group(group)
+            await self._write_group(group)
         except Exception as problem:
             # Nobody was told anything about this group, so whether its transaction is in storage or not, a caller who
             # tries again gets the one right answer. The refusals go out before the recovery, which may have to wait
             # for storage.
             log_failure("storage failed; the markets are read back from it", problem)
             refusal = Refused(503, "storage", f"storage failed ({type(problem).__name__}); try again")
-            for call in [*group, *self._queue.drain()]:
-                call.enter_reply(refusal)
+            refuse([*group, *self._queue.drain()], refusal)
             await self._recover()
         else:
-            self._send_replies(group, replies)
+            self._send_replies(group)
 
-    async def _write_group(self, group: list[QueuedCall]) -> list[Any]:
-        """Run a group and commit what it changed; the replies, which may be sent because all of it is durable now."""
-        commands = list(merge([call.command for call in group]))
+    async def _write_group(self, group: list[QueuedCall]) -> None:
+        """Run a group and commit what it changed; its replies may be sent then, because all of it is durable."""
+        commands = list(merge(group))
         known, unreadable = await self._find_known([command for command, _ in commands])
         now, waiting = self._end_windows(commands, known)
         run = GroupRun(self.markets, known, unreadable, now, self._stopwatch)
-        replies = run.run(group, commands, waiting)
+        run.run(commands, waiting)
         for name in run.faulty:
             if name not in self.markets.stored:
                 raise ServeError(f"the new market {name!r} failed before it was stored; all are read back")
@@ -141,7 +147,6 @@ class Writer:
             self._checkpointing = self._begin(self._checkpoint())
         if self.storage.shared and self.storage.has_turn:
             await self.threads.storage(self.storage.release)
-        return replies
 
     async def _find_known(self, commands: Sequence[Command]) -> tuple[KnownEntries, dict[str, Refused]]:
         """Return the old entries that commands need, and the markets whose entries cannot be read.
@@ -182,11 +187,11 @@ class Writer:
         self._expiring, self._look_at_all = bool(waiting), False
         return now, waiting
 
-    def _send_replies(self, group: Sequence[QueuedCall], replies: Sequence[Any]) -> None:
+    def _send_replies(self, group: Sequence[QueuedCall]) -> None:
         """Send the replies of a durable group; what is unfinished waits for the next group."""
-        for call, reply in zip(group, replies, strict=True):
-            call.enter_reply(reply)
-        self._finish_settlements(self._queue.put_back(group, replies))
+        for call in group:
+            call.send()
+        self._finish_settlements(self._queue.put_back(group))
 
     def _finish_settlements(self, names: Iterable[str]) -> None:
         """Finish settlements that another process began or a crash interrupted, before other calls."""
@@ -352,9 +357,7 @@ class Writer:
             self._ticking.cancel()
         for task in self._tasks:
             task.cancel()
-        refusal = Refused(503, "unavailable", "the service is stopping; try again")
-        for call in self._queue.drain():
-            call.enter_reply(refusal)
+        refuse(self._queue.drain(), Refused(503, "unavailable", "the service is stopping; try again"))
         if self.ready:
             try:
                 await self.checkpoint()

@@ -136,7 +136,7 @@ def _play(plan, tables, row):
 def _told(plan, row):
     """Return what a steady index is told of a champion: neither clock nor draws matter."""
     mean = average(row.high, row.low, row.pulls)
-    return PriorityInputs(ZERO, -np.inf, np.float64(row.pulls), mean, 0.5, 0.5, plan.agents)
+    return PriorityInputs(0, -np.inf, np.float64(row.pulls), mean, 0.5, 0.5, plan.agents)
 
 
 @inlined

@@ -65,7 +65,7 @@ def refusal(job: Job) -> str | None:
     name = kernel_for(job)[0]
     if name in ("blocks", "slot blocks"):
         return "its rewards are drawn in blocks, which a CPU does at no cost of the horizon"
-    if name != "stepping" or (usual_bandit(job) is None and _stepped(job) is None):
+    if name != "stepping" or _kernel_of(job) is None:
         return f"no kernel on the GPU plays {job.mechanism.name!r} with these rewards"
     if type(job.mechanism.sample) not in (Sample, type(None)):
         return "its arms are not a sample that is drawn at the start"
@@ -74,12 +74,13 @@ def refusal(job: Job) -> str | None:
     return None
 
 
-def _stepped(job: Job) -> int | None:
-    """Return the kernel of KL-UCB or of a hold-out contest with Bernoulli rewards; None for other stepped jobs."""
+def _kernel_of(job: Job) -> int | None:
+    """Return the kernel of a job that is stepped, ANY_UCB for whichever of UCB; None if there is none."""
+    usual = usual_bandit(job)
+    if usual is not None:
+        return {"ucb": ANY_UCB, "thompson": THOMPSON, "epsilon-greedy": GREEDY}[usual]
     mechanism, agent, arm = job.mechanism, job.mechanism.rules[0], job.mechanism.arm
-    if job.market.family.law != "coin" or usual_bandit(job) is not None:
-        return None
-    if not mechanism.unchanging or mechanism.fallback is not None:
+    if job.market.family.law != "coin" or not mechanism.unchanging or mechanism.fallback is not None:
         return None
     if mechanism.flat:
         return KL_UCB if arm.index == "kl-ucb" and not arm.commits and arm.explore == 1 else None
@@ -96,19 +97,15 @@ def _level_ends(job: Job) -> tuple[IntArray, IntArray, int]:
 
 def choice_of(job: Job) -> KernelChoice:
     """Return the kernel of a job that is not refused."""
-    mechanism, arms = job.mechanism, sum(map(sum, job.copies.values()))
-    stepped = _stepped(job)
-    if stepped is not None:
-        return KernelChoice(stepped, 0, 0, arms if stepped == KL_UCB else 3 * (arms + len(job.market.agents)))
-    if usual_bandit(job) == "thompson":
-        return KernelChoice(THOMPSON, 0, 0, 4 * arms)
-    if usual_bandit(job) == "epsilon-greedy":
-        return KernelChoice(GREEDY, 0, 0, 5 * arms)
+    kernel, arms = _kernel_of(job), sum(map(sum, job.copies.values()))
+    of_other_rules = {KL_UCB: arms, THOMPSON: 4 * arms, GREEDY: 5 * arms, CONTEST: 3 * (arms + len(job.market.agents))}
+    if kernel in of_other_rules:
+        return KernelChoice(kernel, 0, 0, of_other_rules[kernel])
     _, kept, sample = _level_ends(job)
     levels, arms, most = len(kept), int(kept.sum()), int(kept.max())
     slots = (4 if sample else 3) * arms + 3 * levels
     if job.market.family.law != "point":
-        if mechanism.flat and not sample and arms <= MOST_FLAT_ARMS:
+        if job.mechanism.flat and not sample and arms <= MOST_FLAT_ARMS:
             return KernelChoice(FLAT_UCB, arms, 0, (7 * arms + 1) // 2)
         if max(levels, most) <= MOST_FLAT_ARMS and slots <= MOST_TREE_SLOTS:
             return KernelChoice(TREE_UCB, most, levels, slots)
