@@ -1,7 +1,8 @@
 """Reservoirs on pages, page by page and to the bits of a session (`mechanisms.online.laboratory`).
 
 No reward is late here and nobody joins or leaves. So a test, or a block of a stream, is judged when its last page was
-shown, and the laboratory ends on a page that is known beforehand.
+shown, and the laboratory ends on a page that is known beforehand. Where no click counts after it, the pages that are
+left are one step, whose clicks have the law of a session's.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -14,6 +15,8 @@ import numba as nb
 import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray, WordArray
+from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
+from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
 from cloneproof.engines.monte_carlo.blocks.slots import drawn_arm, order_agents
 from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, uncounted, uniform, word
 from cloneproof.engines.monte_carlo.job import Job
@@ -141,6 +144,16 @@ def _fill(plan, tables, page):
 
 
 @compiled
+def _show_rest(plan, tables, results, r, pages):
+    """Show everybody on so many pages in the place that it has."""
+    for place in range(plan.filled):
+        i = tables.ranking[place]
+        arm = tables.arms[tables.held[i]]
+        results.views[r, arm.column, place] += pages
+        results.payoff[r, i] += binomial(pages, tables.attention[place] * arm.mean, block_stream(arm.tape, place))
+
+
+@compiled
 def _play(plan, tables, levels, results, r):
     """Play all pages of a run."""
     plan, tables, results = uncounted((plan, tables, results))
@@ -154,6 +167,9 @@ def _play(plan, tables, levels, results, r):
             _close_block(plan, tables, levels, not learns)
         if page == (begin if plan.runs else plan.end):
             _rank(plan, tables)
+            if not learns and not plan.thinned:
+                _show_rest(plan, tables, results, r, plan.horizon - page)
+                return
         designated = _fill(plan, tables, page)
         for place in range(plan.filled):
             i = tables.shown[place]
@@ -205,6 +221,11 @@ def _filled(job: Job) -> int:
     return min(sum(attention > 0 for attention in job.market.places), len(job.market.agents))
 
 
+def _counts_later(job: Job) -> bool:
+    """Whether clicks count after the laboratory."""
+    return job.mechanism.arm.slots.scores == "clicks" and (_filled(job) > 1 or _filled(job) == len(job.market.agents))
+
+
 def play_laboratory(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
     """Play runs of a reservoir on pages."""
     mechanism, agents, filled = job.mechanism, len(job.market.agents), _filled(job)
@@ -218,7 +239,7 @@ def play_laboratory(job: Job, means: FloatArray, streams: WordArray, results: Ru
         end=mechanism.laboratory_pages(agents),
         streams=slots.streams is not None,
         runs=runs,
-        thinned=slots.scores == "clicks" and (filled > 1 or filled == agents),
+        thinned=_counts_later(job),
     )
     numbers = [np.zeros(agents, np.int64) for _ in range(8)]
     shown, coins = np.zeros(filled, np.int64), np.zeros(agents, np.uint64)
@@ -228,4 +249,7 @@ def play_laboratory(job: Job, means: FloatArray, streams: WordArray, results: Ru
 
 def laboratory_seconds(job: Job) -> float:
     """Estimate how long a run takes."""
-    return 1e-6 + job.market.horizon * (PAGE_SECONDS + VIEW_SECONDS * _filled(job))
+    pages = job.market.horizon
+    if job.mechanism.arm.slots.streams != "run" and not _counts_later(job):
+        pages = min(pages, job.mechanism.laboratory_pages(len(job.market.agents)))
+    return 1e-6 + pages * (PAGE_SECONDS + VIEW_SECONDS * _filled(job))
