@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 import cloneproof as cp
 from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.gain import PairedSampling, draw_pairs
+from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.black_box import BlackBoxJob, black_box_outcomes
 from cloneproof.engines.monte_carlo.job import Job, strata_of
 from cloneproof.engines.monte_carlo.outcomes import outcomes
@@ -52,12 +52,12 @@ def test_the_range_of_a_gain_is_reached_and_not_passed(monkeypatch):
     honest, copied = (black_box_outcomes(world, 0, 1).served[0, 0] for world in worlds)
     assert (honest, copied) == (0.0, pytest.approx(served_bounds(market, "ana").high))
     sampling = PairedSampling(runs=4, threads=1)
-    totals, *_ = draw_pairs(market, cp.BlackBox(ForTwo), CopiesOf("ana", (2,)), sampling)
-    assert totals.means.tolist() == pytest.approx([14.0, 0.0, 14.0])
+    drawn = sampled_gain(market, cp.BlackBox(ForTwo), CopiesOf("ana", (2,)), sampling)
+    assert drawn.progress.means.tolist() == pytest.approx([14.0, 0.0, 14.0])
     too_small = served_bounds(market.with_horizon(49), "ana")
     monkeypatch.setattr("cloneproof.analysis.gain.served_bounds", lambda market, agent: too_small)
     with pytest.raises(EngineError, match="expected every run's outcome between"):
-        draw_pairs(market, cp.BlackBox(ForTwo), CopiesOf("ana", (2,)), sampling)
+        sampled_gain(market, cp.BlackBox(ForTwo), CopiesOf("ana", (2,)), sampling)
 
 
 def test_the_range_of_a_stratum_is_that_of_its_best_mean():
