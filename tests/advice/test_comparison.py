@@ -16,7 +16,7 @@ from support.sizes import LONG
 CREATORS = cp.load_market(Path(__file__).parents[2] / "examples" / "creators.toml")
 
 
-NAMES = ["h-etc-r", "reservoir", "etc"]
+NAMES = ["h-etc-r", "reservoir", "etc", "uniform-etc"]
 ROW = comparison.ComparedMechanism(
     "", verdict=None, agent="", copies=(), gain=None, relative_gain=0.0, state=None, regret=None, attacked=None,
     exact=True, tried=0, remark="", seconds=0.0,
@@ -36,10 +36,11 @@ def rows(told):
 
 def test_rows_are_those_of_the_audit(rows, told):
     assert [row.name for row in rows] == NAMES
-    begun = [(done, 3, f"auditing {name}") for done, name in enumerate(["reservoir", "etc", "h-etc-r"])]
-    assert [said for said in told if "auditing" in said[2]] == begun  # the fastest first
-    assert told[-1] == (3, 3, "audited")
-    assert [row.verdict for row in rows] == ["exploitable", "clone-proof", "exploitable"]
+    fastest_first = ["reservoir", "uniform-etc", "etc", "h-etc-r"]
+    begun = [(done, 4, f"auditing {name}") for done, name in enumerate(fastest_first)]
+    assert [said for said in told if "auditing" in said[2]] == begun
+    assert told[-1] == (4, 4, "audited")
+    assert [row.verdict for row in rows] == ["exploitable", "clone-proof", "exploitable", "clone-proof"]
     for row in rows:
         made = cp.mechanism(row.name, market=CREATORS)
         attacked = cp.evaluate(CREATORS, made, {row.agent: row.copies})
@@ -56,6 +57,16 @@ def test_rows_are_those_of_the_audit(rows, told):
     shown = str(rows)
     assert all(name in shown for name in NAMES)
     assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_rows_are_on_the_frontier(rows):
+    frontier = {row.name: row for row in rows.frontier}
+    assert frontier["reservoir"].promise == "proven"
+    assert frontier["reservoir"].best
+    assert frontier["etc"].pays
+    assert not frontier["uniform-etc"].best  # proven too, and it loses more
+    assert [row.frontier.best for row in rows] == [frontier[row.name].best for row in rows]
+    assert "What honesty costs" in str(rows)
 
 
 def test_a_mechanism_for_random_ends_is_not_compared_at_a_fixed_one(monkeypatch):

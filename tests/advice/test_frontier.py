@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -160,15 +159,3 @@ def test_pages_have_seasons():
     assert best_round([agent.priors for agent in PAGES.agents], PAGES.places) == pytest.approx(
         best_reward(PAGES) / 3000
     )
-
-
-def test_a_comparison_has_the_same_rows():
-    market = cp.load_market(Path(__file__).parents[2] / "examples" / "creators.toml")
-    compared = cp.compare(market, ["etc", "reservoir", "uniform-etc"], search=cp.Search(copies=2, seconds=60))
-    rows = {each.name: each for each in compared.frontier}
-    assert rows["reservoir"].promise == "proven"
-    assert rows["reservoir"].best
-    assert rows["etc"].pays
-    assert not rows["uniform-etc"].best  # proven too, and it loses more
-    assert [each.frontier.best for each in compared] == [rows[each.name].best for each in compared]
-    assert "What honesty costs" in str(compared)

@@ -415,12 +415,6 @@ def test_an_answer_that_nobody_limited_says_no_limit(creators, monkeypatch):
     assert codes == [0, 3]
 
 
-def test_seconds_are_short_for_those_of_a_search():
-    market = cp.Market([cp.Agent(name, 1, cp.Point(0.5)) for name in ("ana", "bo")], horizon=40)
-    with still_clock(()):
-        assert cp.recommend(market, seconds=0.1).choice == cp.recommend(market, search=cp.Search(seconds=0.1)).choice
-
-
 def test_late_rewards_are_said():
     agents = [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")]
     found = advised(cp.Market(agents, 400, delays="independent"), declared=())

@@ -12,7 +12,7 @@ from support.command import run
 BATTLES, CREATORS, PAGE = "board", "market", "page"  # examples, written where a test runs
 RATES = ("--agents", 3, "--originals", 2, "--rates", "LogOdds(.03, .5, .35)", "--rounds", 5000)
 SEGMENTS = (*RATES, "--segments", "phone=.7,desk=.3")
-TICK, SECONDS = 0.02, 2
+TICK, SECONDS = 0.02, 4
 
 
 @pytest.mark.parametrize(

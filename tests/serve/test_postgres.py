@@ -176,6 +176,20 @@ def test_the_same_call_at_two_services_at_once_counts_once(address):
         assert sum(shown[0]["balances"].values()) == 8 * 20 * 400_000
 
 
+def test_what_others_write_to_a_market_that_is_held_is_followed_when_it_is_released(address):
+    with pair(address) as (first, second):
+        open_market(first, {"ana": 1})
+        assert second.get("").status_code == 200
+        writer = second.app._service.writer
+        writer._hold("feed")  # as for a snapshot
+        made = first.decide("r")
+        assert second.get("/v1/markets").status_code == 200
+        assert [block.market for block in writer._missed] == [1]
+        second.runner.run(writer._release("feed"))
+        assert writer._missed == []
+        assert second.decide("r") == made | {"duplicate": True}
+
+
 def test_keys_made_and_revoked_at_one_service_count_at_the_other(address):
     with pair(address, intervals=Intervals(keys=1e9, pause=0.0)) as (first, second):
         open_market(first, {"ana": 1})

@@ -24,13 +24,13 @@ from cloneproof.advice.declared import asked_market
 from cloneproof.advice.frontier import frontier, measured_mechanism
 from cloneproof.advice.recommendation import (
     UNKNOWN,
-    Accounts,
     AssessedMechanism,
     CheapestSeasons,
     PlatformOption,
     Promise,
     Providers,
     Recommendation,
+    SecondAccounts,
 )
 from cloneproof.advice.regret import (
     CLOSE,
@@ -92,7 +92,7 @@ def recommend(
     values: Sequence[float] | None = None,
     segments: Mapping[str, float] | None = None,
     providers: Providers = "bayesian",
-    accounts: Accounts = "checked",
+    accounts: SecondAccounts = "checked",
     drift: float | None = None,
     arrivals: float | None = None,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
@@ -171,7 +171,7 @@ def recommend(
     market = asked_market(market, {**declared, "rates": rates, "values": values, "segments": segments})
     search = search.within(seconds)
     one_of(providers, get_args(Providers), "providers", MarketError)
-    one_of(accounts, get_args(Accounts), "accounts", MarketError)
+    one_of(accounts, get_args(SecondAccounts), "accounts", MarketError)
     one_of(promise, get_args(Promise), "promise", MarketError)
     caught = checked_caught(caught)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
@@ -198,7 +198,7 @@ class _Question:
     """What is asked of a market: checked arguments of `recommend`."""
 
     providers: Providers
-    accounts: Accounts
+    accounts: SecondAccounts
     seasons: CheapestSeasons | None
     own: Mapping[str, Mechanism | BlackBox]
     seed: int

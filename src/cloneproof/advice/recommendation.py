@@ -20,7 +20,7 @@ from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
 
 Providers = Literal["bayesian", "informed"]
-Accounts = Literal["checked", "cheap"]
+SecondAccounts = Literal["checked", "cheap"]
 Promise = Literal["proven", "ceiling", "measured"]  # the strongest first
 TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
 LEAST = 1e-9  # A regret that is not below 0.
@@ -275,7 +275,7 @@ class Recommendation(Tabular):
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     interrupted: bool = False
-    accounts: Accounts = "checked"
+    accounts: SecondAccounts = "checked"
     account_floor: float | None = None
     seasons: CheapestSeasons | None = None
     left: bool = False

@@ -203,6 +203,12 @@ def simulated_mean(values: Floats, runs: str) -> Estimate:
     return Estimate(float(np.mean(values)), error, "confidence", f"{runs}, 99 %")
 
 
+def wrong_pairs(scores: Floats, strengths: Floats) -> float:
+    """Return how many pairs scores put in the wrong order; a tie, of scores or of strengths, is one half."""
+    right = np.sign(scores[:, None] - scores) * np.sign(strengths[:, None] - strengths)
+    return float((1 - right)[np.triu_indices(len(scores), 1)].sum() / 2)
+
+
 def win_chance(difference: Floats) -> Floats:
     """Return the probability to win with a lead of `difference` Elo points (Bradley-Terry).
 

@@ -41,7 +41,7 @@ from cloneproof.analysis.copying.fingerprints import TYPICAL, CellTable
 from cloneproof.analysis.copying.judging import joined
 from cloneproof.analysis.copying.power import estimated_power
 from cloneproof.analysis.copying.records import CopyPower
-from cloneproof.boards.board import Board, Floats, Kinship, Scores
+from cloneproof.boards.board import ELO, Board, Floats, Kinship, Scores
 from cloneproof.boards.rating import fitted as fitted_strengths
 from cloneproof.boards.reading import holds_scores, read_board, read_scores
 from cloneproof.errors import BoardError
@@ -386,7 +386,7 @@ def _by_opponents(board: Board) -> tuple[Scores, ComparedModels, Planted]:
     unrelated = scores.unrelated
     met = (rounds > 0).astype(np.float32)
     asked = np.triu(met @ met.T >= LEAST_SHARED, 1)
-    levels = fitted_strengths(wins)
+    levels = fitted_strengths(wins, board.ratings / ELO)
     chances = expit(levels[:, None] - levels)
     information = rounds * chances * (1 - chances)
     left = (wins - rounds * chances) / np.sqrt(np.maximum(information * (1 + TYPICAL * information), 1e-12))

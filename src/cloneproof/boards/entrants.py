@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from cloneproof._checks import count, one_of
 from cloneproof._clock import check_time
-from cloneproof.boards.board import ELO, Board, Floats, simulated_mean, win_chance
+from cloneproof.boards.board import ELO, Board, Floats, simulated_mean, win_chance, wrong_pairs
 from cloneproof.boards.rating import fitted, one_thread
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.sampler import available_threads
@@ -308,14 +308,10 @@ def _best_of_each(values: Floats, owners: Indices, producers: int) -> Floats:
 def _row(
     scores: Sequence[Floats], shares: Sequence[float], own: int, true: Floats
 ) -> tuple[float, float, float, float, float]:
-    """Return ranks gained, Elo over the others' average, being first, share, and wrong pairs (a tie is one half)."""
+    """Return ranks gained, Elo over the others' average, being first, share, and wrong pairs."""
     ranks, leads = [], []
     for values in scores:
         ranks.append(1 + int((values > values[own]).sum()))
         leads.append(float(values[own] - np.delete(values, own).mean()))
-    above = np.sign(scores[0][:, None] - scores[0][None, :])
-    better = np.sign(true[:, None] - true[None, :])
-    pairs = np.triu_indices(len(true), 1)
-    wrong = float((above * better < 0)[pairs].sum() + (better == 0)[pairs].sum() / 2)
     first = float(ranks[1] == 1) - float(ranks[0] == 1)
-    return ranks[0] - ranks[1], leads[1] - leads[0], first, shares[1] - shares[0], wrong
+    return ranks[0] - ranks[1], leads[1] - leads[0], first, shares[1] - shares[0], wrong_pairs(scores[0], true)

@@ -108,7 +108,7 @@ def fitted(wins: Floats, start: Floats | None = None) -> Floats:
         chances = _chances(values)
         gradient = won - (counts * chances).sum(axis=1) + PRIOR * (0.5 - expit(values))
         if size > CLOSE:  # closer to the maximum the curvature hardly changes
-            factor = cho_factor(_information(counts, chances, values))
+            factor = cho_factor(_information(counts, chances, values), overwrite_a=True, check_finite=False)
         step: Floats = cho_solve(factor, gradient)
         values = values + np.clip(step, -LONGEST, LONGEST)
         size = np.abs(step).max()
@@ -125,11 +125,12 @@ def _chances(values: Floats) -> Floats:
 
 def _information(counts: Floats, chances: Floats, values: Floats) -> Floats:
     """Return the information matrix of the log-odds, with the prior and a little more on its diagonal."""
-    weights = counts * chances * chances.T
-    np.fill_diagonal(weights, 0)
+    information = -counts * chances * chances.T
+    np.fill_diagonal(information, 0)
     own = expit(values)
-    diagonal = weights.sum(axis=1) + PRIOR * own * (1 - own)
-    return np.asarray(np.diag(diagonal + RIDGE * diagonal.max()) - weights)
+    diagonal = PRIOR * own * (1 - own) - information.sum(axis=1)
+    np.fill_diagonal(information, diagonal + RIDGE * diagonal.max())
+    return np.asarray(information)
 
 
 def _resampled(battles: Battles, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Battles:

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from cloneproof._clock import check_time
 from cloneproof._data import Data
-from cloneproof.boards.board import Board, simulated_mean, win_chance
+from cloneproof.boards.board import Board, simulated_mean, win_chance, wrong_pairs
 from cloneproof.boards.listing import (
     BestListing,
     ByListing,
@@ -134,8 +134,7 @@ def _simulated(board: Board, rule: DeviationListing, battles: float, in_use: boo
             np.maximum.at(scores, [*owners, *[own] * len(listed)], rated)
             ranks.append((scores > scores[own]).sum() + (scores == scores[own]).sum() / 2)
             if not listed:
-                above = np.sign(scores[:, None] - scores)[truth[:, None] > truth]
-                wrong = float(((1 - above) / 2).sum() + (np.triu(truth[:, None] == truth, 1)).sum() / 2)
+                wrong = wrong_pairs(scores, truth)
         rows.append([wrong, *(ranks[0] - rank for rank in ranks[1:])])
     estimates = [simulated_mean(column, f"{len(rows)} boards that were drawn") for column in np.array(rows).T]
     pairs = len(truth) * (len(truth) - 1) // 2

@@ -7,7 +7,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.gain import exact_gain
+from cloneproof.analysis.gain import Finding, exact_gain
 from cloneproof.engines.estimate import ErrorKind, Estimate
 from cloneproof.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -68,6 +68,6 @@ def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "estimated",
     return Estimate(value, relative * abs(value), kind, method)
 
 
-def ball_gain(market: Market, mechanism: Mechanism, copies: tuple[int, ...]) -> Estimate:
-    """Return what Ana gains by copies over honest registration, in ball arithmetic."""
-    return exact_gain(market, mechanism, CopiesOf("ana", copies), "closed-form", "ball").gain
+def in_balls(market: Market, mechanism: Mechanism, copies: tuple[int, ...]) -> Finding:
+    """Return what Ana is paid for copies and for honest registration, and the difference, in ball arithmetic."""
+    return exact_gain(market, mechanism, CopiesOf("ana", copies), "closed-form", "ball")

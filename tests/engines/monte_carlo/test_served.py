@@ -52,8 +52,8 @@ def test_the_range_of_a_gain_is_reached_and_not_passed(monkeypatch):
     honest, copied = (black_box_outcomes(world, 0, 1).served[0, 0] for world in worlds)
     assert (honest, copied) == (0.0, pytest.approx(served_bounds(market, "ana").high))
     sampling = PairedSampling(runs=4, threads=1)
-    drawn = sampled_gain(market, cp.BlackBox(ForTwo), CopiesOf("ana", (2,)), sampling)
-    assert drawn.progress.means.tolist() == pytest.approx([14.0, 0.0, 14.0])
+    found = sampled_gain(market, cp.BlackBox(ForTwo), CopiesOf("ana", (2,)), sampling)
+    assert (found.estimate.value, found.honest.value, found.copied.value) == pytest.approx((14.0, 0.0, 14.0))
     too_small = served_bounds(market.with_horizon(49), "ana")
     monkeypatch.setattr("cloneproof.analysis.gain.served_bounds", lambda market, agent: too_small)
     with pytest.raises(EngineError, match="expected every run's outcome between"):

@@ -19,7 +19,7 @@ from cloneproof.mechanisms.online.laboratory import LaboratoryState
 from cloneproof.mechanisms.online.levels import NeutralRounds
 from cloneproof.mechanisms.online.registration import Allocation, Page, Pauses, Registration, Withdrawals
 from cloneproof.mechanisms.online.slate import Attention, places_of, slate_state
-from cloneproof.mechanisms.online.state import OneLevelState, RunningState, SlotState, StateSetup, TwoLevelState
+from cloneproof.mechanisms.online.state import OneLevelState, SlotState, StateSetup, TwoLevelState
 from cloneproof.mechanisms.online.streams import (
     COINS_STREAM,
     END_STREAM,
@@ -72,7 +72,7 @@ def segments_mechanism(value: object, segments: Mapping[str, float]) -> Mechanis
     return mechanism
 
 
-def initial_state(setup: StateSetup) -> RunningState:
+def initial_state(setup: StateSetup) -> Any:  # noqa: ANN401 (of any mechanism)
     """Return the state of a mechanism of one arm a round, before its first round."""
     mechanism = setup.mechanism
     if not mechanism.flat:
@@ -108,8 +108,8 @@ class Segment:
     registration   as the session's, with the passes in which agents joined here
     round          decisions so far
     changes        of the session, withdrawals and joiners, that it has heard of
-    state          of the mechanism; with epochs of that which runs, whose levels have the versions 2 `epoch` and, after
-                   an award, 2 `epoch` + 1
+    state          of the mechanism; with epochs of that which runs, whose levels have the number of a flat epoch as
+                   version, else 2 `epoch` and, after an award, 2 `epoch` + 1
     traffic        the uniform traffic, if there is some
     chances        the probability of what was shown last in each place of a page
     uniform        the probability of the last draw, if the last round was of uniform traffic; else None
@@ -147,7 +147,7 @@ class Segment:
         self.state: Any
         if self.places:
             self.state = slate_state(self._setup._replace(mechanism=self.mechanism), attention)
-        elif running.in_epochs:
+        elif running.in_epochs or running.flat_restart is not None:
             self._begin_epoch(1)
         else:
             self.state = initial_state(self._setup)
@@ -157,9 +157,16 @@ class Segment:
             self.traffic = UniformTraffic(uniform_traffic, coins, registration, self.withdrawals)
 
     def _begin_epoch(self, epoch: int) -> None:
-        """Go on with the mechanism of an epoch, and statistics of its own."""
-        planned = epoch_mechanism(self._setup.mechanism, epoch, len(self.registration.names))
-        self.epoch, self.state = epoch, initial_state(self._setup._replace(mechanism=planned, first=2 * epoch))
+        """Go on with the mechanism of an epoch, and statistics of its own; waiting rounds of flat ones go on."""
+        whole, version = self._setup.mechanism, epoch
+        if whole.in_epochs:
+            own, version = epoch_mechanism(whole, epoch, len(self.registration.names)), 2 * epoch
+        else:
+            own = replace(whole, arm=replace(whole.arm, explore=whole.clearing.arm_rounds(epoch)), restart=None)
+        state = initial_state(self._setup._replace(mechanism=own, first=version))
+        if self.epoch and not whole.in_epochs:
+            state.neutral = self.state.neutral
+        self.epoch, self.state = epoch, state
 
     def next_run(self, most: int) -> tuple[Allocation, int]:
         """Decide the next round, and the rounds after it that no reward can change, at most `most` in all."""
@@ -248,7 +255,7 @@ class Segment:
     def to_data(self) -> dict[str, Any]:
         """Return what changes as it runs; all but `round` and `joined` are as in the file of a session without any."""
         coins, machine = self.coins, self.state.to_dict()
-        if self.epoch:
+        if self._setup.mechanism.in_epochs:
             machine = {"epoch": self.epoch, "running": machine}
         if self.traffic is not None:
             draws = self.traffic.draws
@@ -267,9 +274,11 @@ class Segment:
         if self.traffic is not None:
             self.traffic.draws.restore([machine["shared"], 0] if self.places else machine["draws"])
             machine = machine["state"]
-        if self.epoch:
+        if self._setup.mechanism.in_epochs:
             self._begin_epoch(machine["epoch"])
             machine = machine["running"]
+        elif self.epoch:
+            self._begin_epoch(machine["version"])
         self.state.leave_out()
         self.state.restore(machine)
         self.held = [(self.keep(Allocation(*fields)), worth, coin) for fields, worth, coin in data.get("held", ())]

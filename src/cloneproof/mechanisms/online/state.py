@@ -156,7 +156,6 @@ class FlatState(RunningState):
         return {"version": self.version, "neutral": self.neutral.to_data(), "level": self.level.to_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.version = state["version"]
         self.neutral.restore(state["neutral"])
         self.level.restore(state["level"])
         self.leave_out()
@@ -179,13 +178,14 @@ class OneLevelState(FlatState):
     def __init__(self, setup: StateSetup) -> None:
         super().__init__(setup)
         mechanism, registration, horizon, stream, *_ = setup
-        self.epochs = mechanism.flat_restart
         held = [own for agent in range(len(registration.names)) for own in self._held(registration, agent)]
         arms = sampled(held, mechanism.sample, horizon, substream(stream, SAMPLE_STREAM))
         self.candidates = [(agent, arm) for _, agent, arm in arms]
         self.position = {arm: k for k, arm in enumerate(self.candidates)}
         self.keys = [key for key, _, _ in arms]
-        self.level = self._level()
+        self.level = self._new_level(
+            mechanism.arm, mechanism.arm.explore, level_stream(self.stream, self.version, 0), self.keys
+        )
         self.leave_out()
 
     def _held(self, registration: Registration, agent: int) -> list[tuple[Any, ...]]:
@@ -196,29 +196,9 @@ class OneLevelState(FlatState):
             held = enumerate(self._draw(key, registration.pools[agent]))
         return [((key << 32) + own, agent, arm) for own, arm in held]
 
-    def _level(self) -> Level:
-        arm = self.mechanism.arm
-        explore = arm.explore if self.epochs is None else self.epochs.arm_rounds(max(1, self.version))
-        return self._new_level(arm, explore, level_stream(self.stream, self.version, 0), self.keys)
-
-    def next(self, round_: int) -> Allocation:
-        if self.epochs is not None and self.epochs.epoch(round_) != self.version:
-            self.version = self.epochs.epoch(round_)
-            self.level = self._level()
-            self.leave_out()
-        return super().next(round_)
-
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        return super().next_run(round_, most if self.epochs is None else 1)
-
     def place(self, allocation: Allocation) -> tuple[int, int]:
         slot = self.keys[allocation.slot] & 0xFFFFFFFF  # of the agent
         return 1 + slot, self.level.decided[allocation.slot]
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.version = state["version"]
-        self.level = self._level()
-        super().restore(state)
 
 
 class SlotState(FlatState):

@@ -9,7 +9,7 @@ from cloneproof.analysis.evaluate import evaluate
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.reproduce.evidence import above, all_of, at_most, ball_gain, by_value
+from cloneproof.reproduce.evidence import above, all_of, at_most, by_value, in_balls
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, detail, ours, reading, table
 
 ANA, ETC = "ana", "etc"
@@ -28,7 +28,7 @@ def run(setting: Setting) -> Findings:
     early = max(copied, key=by_value)
     left_out = _DominatedCase(setting, PAIRS[0], horizons[0]).gain(BETTER, BOTH)
     fresh = setting.mechanism("holdout-h-etc", arm_rounds=6, score_rounds=1, max_arms=2)
-    gained = ball_gain(_DominatedCase(setting, PAIRS[0], 85).market, fresh, COPIED)
+    gained = in_balls(_DominatedCase(setting, PAIRS[0], 85).market, fresh, COPIED).gain
     return Findings(
         computed=(
             "One agent with two originals of mean 0 or 1; the chance of a 1 is larger for the first, so that its prior "

@@ -32,7 +32,6 @@ from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.certificate.writer import attack_certificate, first_accepted
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.gain import exact_gain
 from cloneproof.analysis.search import Search
 from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
 from cloneproof.engines.closed_form.commitment import Phases, agent_score
@@ -42,10 +41,9 @@ from cloneproof.errors import CertificateError
 from cloneproof.laws.arithmetic import FLOATS
 from cloneproof.laws.means import CopiedOriginal
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Order
-from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, ball_gain, by_value, rounded
+from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, by_value, in_balls, rounded
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 
 ANA = "ana"
@@ -87,9 +85,8 @@ class Attack:
 
     def witness(self, mechanism: Mechanism) -> Witness:
         """Return the deviation under any mechanism, both payoffs in ball arithmetic."""
-        found = exact_gain(self.market, mechanism, CopiesOf(ANA, self.copies), "closed-form", "ball")
-        every = full_copies(self.market.agents, {ANA: self.copies})
-        return Witness(*found.numbers, ANA, self.copies, self.market, every)
+        paid = in_balls(self.market, mechanism, self.copies)
+        return Witness.of(CopiesOf(ANA, self.copies), self.market, paid)
 
 
 def attacks(million: int = 10**6) -> dict[str, Attack]:
@@ -337,7 +334,7 @@ def _footnote(setting: Setting) -> Estimate:
     m = math.floor(math.log(horizon) ** 4)
     trial = max(math.ceil(m * math.log(horizon)), math.ceil(math.sqrt(horizon * math.log(horizon))))
     market = Market([Agent(ANA, 2, HIT_OR_MISS), Agent("bo", 1, Point(0.97))], horizon, rewards="deterministic")
-    return ball_gain(market, setting.mechanism(NAME, agent_rounds=trial, arm_rounds=m), (50, 1))
+    return in_balls(market, setting.mechanism(NAME, agent_rounds=trial, arm_rounds=m), (50, 1)).gain
 
 
 def _audit(setting: Setting, attack: Attack) -> Audit:

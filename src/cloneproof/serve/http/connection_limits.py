@@ -20,20 +20,12 @@ from cloneproof.serve.messages import ItemError
 
 _RESERVED: Final = 64  # descriptors for storage, audits and the like
 _HEAD, _BODY, _DONE = range(3)
-
-
-@dataclass(frozen=True)
-class RequestLimits:
-    """What one request may send, so that no caller keeps the service busy."""
-
-    url: int = 8192  # bytes
-    headers: int = 100  # in number
-    head: int = 32_768  # bytes of headers
-    least_chunk: int = 256  # bytes on average, after the first few
-    few_chunks: int = 64  # pieces of any size
-
-
-LIMITS: Final = RequestLimits()
+# What one request may send, so that no caller keeps the service busy:
+MOST_URL: Final = 8192  # bytes
+MOST_HEADERS: Final = 100  # in number
+MOST_HEAD: Final = 32_768  # bytes of headers
+LEAST_CHUNK: Final = 256  # bytes on average, after the first few
+FEW_CHUNKS: Final = 64  # pieces of any size
 
 
 def most_connections() -> int:
@@ -131,7 +123,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
         elif self._stage != _DONE:  # all data belongs to one unfinished message
             self._received += len(data)
-            if self._received > (2 * LIMITS.head if self._stage == _HEAD else 2 * MOST_BYTES):
+            if self._received > (2 * MOST_HEAD if self._stage == _HEAD else 2 * MOST_BYTES):
                 status = 431 if self._stage == _HEAD else 413
                 self.refuse(status, "too_large", "the request is too large; send less", linger=True)
 
@@ -152,19 +144,19 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
-        if len(self.url) > LIMITS.url:
-            self._stop(414, "too_large", f"expected an address of at most {LIMITS.url} bytes; shorten it")
+        if len(self.url) > MOST_URL:
+            self._stop(414, "too_large", f"expected an address of at most {MOST_URL} bytes; shorten it")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._stage != _HEAD:
             return  # a trailer, which a proxy may not have checked
-        if len(self.headers) >= LIMITS.headers:
-            self._stop(431, "too_large", f"expected at most {LIMITS.headers} headers; send fewer")
+        if len(self.headers) >= MOST_HEADERS:
+            self._stop(431, "too_large", f"expected at most {MOST_HEADERS} headers; send fewer")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        if sum([len(value) for _, value in self.headers]) > LIMITS.head:
-            self._stop(431, "too_large", f"expected at most {LIMITS.head} bytes of headers; send less")
+        if sum([len(value) for _, value in self.headers]) > MOST_HEAD:
+            self._stop(431, "too_large", f"expected at most {MOST_HEAD} bytes of headers; send less")
         self._stage, self._due, self._received = _BODY, self.limits.now + self.limits.body + 1, 0
         super().on_headers_complete()
         if not self.pipeline:
@@ -173,8 +165,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._chunks += 1
         self._body_bytes += len(body)
-        if self._chunks > LIMITS.few_chunks + self._body_bytes // LIMITS.least_chunk:
-            self._stop(400, "malformed", f"expected pieces of {LIMITS.least_chunk} bytes or more; send larger ones")
+        if self._chunks > FEW_CHUNKS + self._body_bytes // LEAST_CHUNK:
+            self._stop(400, "malformed", f"expected pieces of {LEAST_CHUNK} bytes or more; send larger ones")
         super().on_body(body)
 
     def on_message_complete(self) -> None:
