@@ -11,13 +11,15 @@ allowed for it in every bound (tests/engines/test_posterior_blocks.py).
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.runs import RunResults, arm_table, played
+
+if TYPE_CHECKING:
+    from cloneproof.engines.monte_carlo.runs import RunResults
 
 PART: Final = 1 / 16  # of the rounds before a block
 LOOKS: Final = 32  # posterior draws of each arm in a block
@@ -61,10 +63,14 @@ def posterior_seconds(job: Job) -> float:
 
 def posterior_block_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Play runs first, .., first + count - 1; a run has random numbers of its own."""
+    from cloneproof.engines.monte_carlo.runs import played  # late: it needs a compiler, the constants do not
+
     return played(_play, job, first, count)
 
 
 def _play(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
+    from cloneproof.engines.monte_carlo.runs import arm_table
+
     arms, options = arm_table(job, True), job.mechanism.arm.options
     prior = options.get("alpha", 1.0), options.get("beta", 1.0)
     blocks = blocks_of(job.market.horizon, len(arms))
