@@ -267,7 +267,7 @@ def _chunks(
 ) -> Iterator[FloatArray]:
     """Yield the rows of successive chunks, in order, until the limit or the deadline; always at least one."""
     strata = len(start.estimands.weights)
-    at_once, least = (threads, 1) if plan.parallel else (1, -(-(plan.threads or 1) // strata))
+    at_once, least = (threads, 1) if plan.parallel else (1, -(-threads // strata))
     size = max(1, plan.chunk // strata) if plan.chunk else max(least, first_chunk(plan.largest) // strata)
     largest, fixed = max(least, plan.largest // strata), plan.chunk is not None
     waiting: deque[Future[tuple[FloatArray, float]]] = deque()
