@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from cloneproof._sections import Paragraph, Points, Section, Table
 from cloneproof.advice.comparison import SECONDS, THOROUGH, ComparedMechanism, Comparison
+from cloneproof.advice.regret import CLOSE
 from cloneproof.analysis.audit.result import AuditState
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.frontier import frontier_section
-from cloneproof.report.words import FIXED, sentence, what_to_do
+from cloneproof.report.words import FIXED, names_words, sentence, what_to_do
 
 COLUMNS = ("mechanism", "verdict", "gain, %", "with copies", "variants, %", "regret", "attacked", "time")
 VARIANTS = f"Variants: the agent registers five of each item, whose odds differ by about 5{FIXED}%."
@@ -48,9 +49,12 @@ def _answer(comparison: Comparison) -> tuple[str, list[Paragraph]]:
     priced = [(row.regret, row) for row in proof if row.regret is not None]
     if not priced:
         return "No clone-proof mechanism has a known cost here", [Paragraph(said)]
-    regret, least = min(priced, key=lambda pair: pair[0].value)
-    title = f"{least.name} is clone-proof and costs least: {_number(regret, least.exact)} rewards {over}"
-    return title, [Paragraph(said)]
+    regret, least = min(priced, key=lambda pair: pair[0].high)  # what surely costs no more
+    cost = f"{_number(regret, least.exact)} rewards {over}"
+    cheaper = [row.name for other, row in priced if row is not least and regret.high > (1 + CLOSE) * other.low]
+    if cheaper:
+        return f"{least.name} is clone-proof and costs {cost}; {names_words(cheaper)} may cost less", [Paragraph(said)]
+    return f"{least.name} is clone-proof and costs least: {cost}", [Paragraph(said)]
 
 
 def _findings(comparison: Comparison) -> Iterable[tuple[str, str]]:
