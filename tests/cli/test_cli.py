@@ -59,14 +59,6 @@ def test_evaluate_at_every_horizon(tmp_path):
     assert [line.split()[0] for line in shown.stdout.splitlines() if line.strip()[:1].isdigit()] == ["5", "6", "7", "8"]
 
 
-def test_simulate_is_evaluate_by_runs():
-    simulated, evaluated = (
-        run(*command, CREATORS, "-m", "ucb1", "--runs", 3, "--json").stdout
-        for command in (["simulate"], ["evaluate", "--engine", "monte-carlo"])
-    )
-    assert json.loads(simulated) == json.loads(evaluated)
-
-
 def test_evaluate_falls_back_to_sampling_and_says_why():
     done = run("evaluate", CREATORS, "-m", "thompson", "--runs", 2)
     assert done.returncode == 0

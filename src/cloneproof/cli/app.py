@@ -7,7 +7,7 @@ import typer
 from cloneproof.cli.advice import compare, recommend
 from cloneproof.cli.audit import audit
 from cloneproof.cli.board import board
-from cloneproof.cli.evaluate import evaluate, example, play, simulate
+from cloneproof.cli.evaluate import evaluate, example, play
 from cloneproof.cli.log import log
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.same import same
@@ -26,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (
-    audit, compare, recommend, log, same, board, evaluate, simulate, play, example, mechanisms, sweep, verify,
+    audit, compare, recommend, log, same, board, evaluate, play, example, mechanisms, sweep, verify,
     reproduce, serve, replay, backup, schema,
 ):  # fmt: skip
     app.command()(_command)

@@ -1,4 +1,4 @@
-"""`cloneproof evaluate`, `simulate`, `play` and `example`: payoffs and regret, or as you watch, and of what."""
+"""`cloneproof evaluate`, `play` and `example`: payoffs and regret, or as you watch, and of what."""
 
 from __future__ import annotations
 
@@ -117,22 +117,6 @@ class PrintedEvaluation(NamedTuple):
     mechanism: str
     copies: FullCopies
     horizons: tuple[HorizonEvaluation, ...]
-
-
-def simulate(
-    market_file: MarketFile,
-    mechanism: MechanismName = None,
-    rule: RuleName = None,
-    settings: Settings = None,
-    copies: CopiesOption = None,
-    runs: Annotated[int, option("N", "Independent runs.")] = 200,
-    seed: Annotated[int, option("N", "The seed; equal seeds give equal results.")] = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Simulate a market many times: `evaluate` by sampled runs."""
-    evaluate(
-        market_file, mechanism, rule, settings, copies, engine="monte-carlo", runs=runs, seed=seed, as_json=as_json
-    )
 
 
 def example(

@@ -51,7 +51,6 @@ def printed_results() -> Mapping[str, Any]:
         "compare": tuple[ComparedMechanism, ...],
         "evaluate": PrintedEvaluation,
         "recommend": Recommendation,
-        "simulate": PrintedEvaluation,
         "sweep": SweepTable,
         "verify": Verification,
     }
