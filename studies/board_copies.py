@@ -1,8 +1,11 @@
-"""Honest boards of invented scores: how often two different models look like one.
+"""Boards of scores: how often two different models look like one, and how many planted copies are found.
 
-python studies/board_copies.py [BOARDS [FIRST SEED]]
+    python studies/board_copies.py [BOARDS [FIRST SEED]]
+    python studies/board_copies.py SCORES.csv ..
 
-Prints, for each kind and size, the boards with a wrong finding at level .05.
+Prints, for each kind and size of invented honest boards, the boards with a wrong finding at level .05; or,
+for each real table, how many of thirty copies of its models are found, on average and in the worst and the
+best of ten boards, by their noise.
 """
 
 from __future__ import annotations
@@ -11,10 +14,11 @@ import sys
 
 import numpy as np
 
-from cloneproof.boards import Scores, find_copies
+from cloneproof.boards import Scores, find_copies, read_scores
 
 KINDS = ("full", "missing", "coarse", "tenths", "degenerate", "families", "clusters")
 SIZES = ((20, 12, 8), (60, 30, 20), (150, 60, 40))  # models, tasks, producers
+COPIES, NOISES, SEEDS = 30, (0.005, 0.01, 0.02), range(10)  # planted copies, the standard deviations on every score
 
 
 def honest_board(kind: str, seed: int, models: int, tasks: int, producers: int) -> Scores:
@@ -57,5 +61,30 @@ def main(boards: int, first: int) -> None:
             print(f"{kind:12} {size[0]:4} models {size[1]:3} tasks: {wrong} of {boards} boards", flush=True)
 
 
-if __name__ == "__main__":
+def found(scores: Scores, noise: float, seed: int) -> int:
+    """Enter some models a second time, under other producers and with noise; count those that are found."""
+    dice = np.random.default_rng(seed)
+    originals = dice.choice(len(scores.models), COPIES, replace=False)
+    again = scores.values[originals] + noise * dice.normal(size=(COPIES, len(scores.tasks)))
+    names, makers = (tuple(f"{what} {k}" for k in range(COPIES)) for what in ("copy", "copier"))
+    board = Scores(
+        scores.models + names, scores.tasks, np.vstack([scores.values, again]), scores.producers + makers,
+        scores.parents + ("",) * COPIES,
+    )  # fmt: skip
+    pairs = {frozenset(pair.models) for pair in find_copies(board).pairs}
+    return sum(frozenset((scores.models[k], name)) in pairs for k, name in zip(originals, names, strict=True))
+
+
+def planted(path: str) -> None:
+    """Print a line for each noise."""
+    scores = read_scores(path)
+    for noise in NOISES:
+        each = [found(scores, noise, seed) for seed in SEEDS]
+        print(f"{path}, noise {noise}: {np.mean(each):.0f} of {COPIES} found ({min(each)} to {max(each)})", flush=True)
+
+
+if __name__ == "__main__" and sys.argv[1:2] and sys.argv[1].endswith(".csv"):
+    for path in sys.argv[1:]:
+        planted(path)
+elif __name__ == "__main__":
     main(*(int(text) for text in [*sys.argv[1:], "40", "1000"][:2]))
