@@ -44,7 +44,7 @@ Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `che
 `verify`; `Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items`
 of any table.
 Live: `session` and `Session`.
-Modules: `adapters` (other packages' bandits), `boards` (leaderboards), `bounds` (formulas), `errors`, `examples`,
+Modules: `adapters` (LiteLLM's router), `boards` (leaderboards), `bounds` (formulas), `errors`, `examples`,
 `paper` (what only its statements need), `parts` (of mechanisms), `results` (types of answers); `cloneproof.testing`
 (for tests).
 """

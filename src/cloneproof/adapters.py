@@ -1,4 +1,4 @@
-"""Bandits of other packages as black boxes, each an optional extra: `pip install 'cloneproof[river]'`."""
+"""LiteLLM's adaptive router as a black box, and a season in its place: `pip install 'cloneproof[litellm]'`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal
 
-import numpy as np
-
-from cloneproof._checks import count, known, number_in
+from cloneproof._checks import known, number_in
 from cloneproof._files import write_whole
 from cloneproof.engines.black_box import BlackBox, View
 from cloneproof.errors import EngineError, PausedError, brief
@@ -42,120 +40,6 @@ def optional(module: str, extra: str) -> ModuleType:
             f"expected the package {module.partition('.')[0]!r}, which is not installed; "
             f"run: pip install 'cloneproof[{extra}]'"
         ) from None
-
-
-def mabwiser(
-    learning_policy: Any,  # noqa: ANN401 (MABWiser is optional)
-    first_pulls: int = 1,
-    name: str = "",
-) -> BlackBox:
-    """Return a black box that starts every run with a new `MAB` of that learning policy, seeded by the run.
-
-    A `MAB` predicts only after a first `fit`, and its UCB1 never comes to an arm that it has no data of. So each arm is
-    pulled `first_pulls` times in the order of registration, which counts like all other rounds; then comes one `fit`,
-    and from there on `predict` and `partial_fit` in turn (tried with MABWiser 2.7). The context of a policy that needs
-    one is the segment of the round: a vector with a 1 in its place, and a single 1 in a market without segments.
-
-    Parameters
-    ----------
-    learning_policy : mabwiser.mab.LearningPolicy
-        The policy. One without context pools segments.
-    first_pulls : int, default 1
-        How often each arm is pulled before the first `fit`.
-    name : str, optional
-        What tables call it.
-
-    Examples
-    --------
-    ::
-
-        from mabwiser.mab import LearningPolicy
-        box = cloneproof.adapters.mabwiser(LearningPolicy.UCB1(alpha=1))
-    """
-    mab = optional("mabwiser.mab", extra="mabwiser").MAB
-    first_pulls = count(first_pulls, "first_pulls", error=EngineError)
-    try:
-        mab([0, 1], learning_policy)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise EngineError(
-            f"expected a learning policy of MABWiser such as LearningPolicy.UCB1(alpha=1), got {learning_policy!r} "
-            f"({error}); make one and pass it on"
-        ) from error
-    kind = type(learning_policy).__name__
-    factory = partial(_MabwiserPolicy, learning_policy, first_pulls)  # which can be sent to worker processes
-    return BlackBox(factory, name or f"MABWiser {kind}")
-
-
-class _MabwiserPolicy:
-    def __init__(self, learning_policy: Any, first_pulls: int, view: View) -> None:  # noqa: ANN401
-        mab = optional("mabwiser.mab", extra="mabwiser").MAB
-        self.mab = mab(list(view.arms), learning_policy, seed=view.seed)
-        self.waiting = [arm for arm in view.arms for _ in range(first_pulls)][::-1]
-        one_hot = np.eye(max(len(view.segments), 1))[:, None, :]
-        self.contexts = dict(zip(view.segments or ("",), one_hot, strict=True)) if self.mab.is_contextual else {}
-        self.seen: list[tuple[int, float, str]] = []
-
-    def select(self, segment: str = "") -> int:
-        return self.waiting[-1] if self.waiting else self.mab.predict(*self._context([segment]))
-
-    def update(self, arm: int, reward: float, segment: str = "") -> None:
-        if not self.waiting:
-            self.mab.partial_fit([arm], [reward], *self._context([segment]))
-            return
-        self.waiting.pop()
-        self.seen.append((arm, reward, segment))
-        if not self.waiting:
-            arms, rewards, segments = zip(*self.seen, strict=True)
-            self.mab.fit(list(arms), list(rewards), *self._context(segments))
-
-    def _context(self, segments: Sequence[str]) -> list[Any]:
-        """Return the contexts of these rounds, as the last argument of a call; nothing where the policy has none."""
-        return [np.concatenate([self.contexts[segment] for segment in segments])] if self.contexts else []
-
-
-def river(policy: Any, name: str = "") -> BlackBox:  # noqa: ANN401 (river is optional)
-    """Return a black box that starts every run with a fresh clone of that policy.
-
-    Parameters
-    ----------
-    policy : river.bandit.base.Policy
-        The policy. A `seed` of it is replaced by that of the run, else every run would throw the same dice. The context
-        of a contextual policy is the segment of the round, as `{segment: 1.0}`; others pool segments.
-    name : str, optional
-        What tables call it.
-
-    Examples
-    --------
-    ::
-
-        from river import bandit
-        box = cloneproof.adapters.river(bandit.UCB(delta=1))
-    """
-    base = optional("river.bandit", extra="river").base
-    if not isinstance(policy, base.Policy):
-        raise EngineError(
-            f"expected a policy of river.bandit such as bandit.UCB(delta=1), got {policy!r}; make one and pass it on"
-        )
-    return BlackBox(
-        partial(_RiverPolicy, policy, isinstance(policy, base.ContextualPolicy)),
-        name or f"river {type(policy).__name__}",
-    )
-
-
-class _RiverPolicy:
-    def __init__(self, prototype: Any, contextual: bool, view: View) -> None:  # noqa: ANN401
-        self.contextual = contextual
-        seeded = "seed" in inspect.signature(type(prototype)).parameters
-        self.policy, self.arms = prototype.clone({"seed": view.seed} if seeded else None), list(view.arms)
-
-    def select(self, segment: str = "") -> int:
-        return self.policy.pull(self.arms, *self._context(segment))  # type: ignore[no-any-return]  # checked by the caller
-
-    def update(self, arm: int, reward: float, segment: str = "") -> None:
-        self.policy.update(arm, *self._context(segment), reward)
-
-    def _context(self, segment: str) -> list[dict[str, float]]:
-        return [{segment: 1.0}] if self.contextual else []
 
 
 def litellm_router(
@@ -484,4 +368,4 @@ def _decision(call: Mapping[str, Any]) -> str | None:
     return (call.get("litellm_params", {}).get("model_info") or {}).get(_DECISION)
 
 
-__all__ = ["LiteLLMRouting", "family", "litellm_router", "mabwiser", "owned", "river", "router_session"]
+__all__ = ["LiteLLMRouting", "family", "litellm_router", "owned", "router_session"]

@@ -1,7 +1,6 @@
-"""Other people's policies: the contract, every way to break it, processes, and adapters."""
+"""Other people's policies: the contract, every way to break it, and processes."""
 
 import os
-import pickle
 import random
 import signal
 import subprocess
@@ -15,13 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof import adapters
-from cloneproof._randomness import substream, uniform
 from cloneproof.adapters import optional
 from cloneproof.engines.black_box import BlackBox, BlackBoxError, View, Workers, black_box_outcomes
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.reference import TAPE_STREAM, drawn_means, simulate_run
+from cloneproof.engines.reference import simulate_run
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
@@ -36,7 +33,6 @@ from support.black_box_policies import (
     TwoFail,
     black_box_run,
     hosted,
-    session_seed,
 )
 from support.command import run as command
 from support.strategies import BINARISING, copies_of, markets, small
@@ -261,67 +257,3 @@ def test_the_view_holds_nothing_private():
 def test_a_missing_package_is_one_sentence(monkeypatch):
     with pytest.raises(EngineError, match=r"pip install 'cloneproof\[nowhere\]'"):
         optional("no_such_package_anywhere.bandit", extra="nowhere")
-
-
-def test_river_plays_as_in_a_loop_of_its_own():
-    bandit = pytest.importorskip("river.bandit", reason="river is not installed")
-    proba = pytest.importorskip("river.proba")
-    by_hand, tape = bandit.UCB(delta=1, seed=_view(2).seed), _Tapes(2)
-    for _ in range(MARKET.horizon):
-        arm = by_hand.pull([0, 1, 2, 3])
-        by_hand.update(arm, tape.pull(arm))
-    _check_adapter(adapters.river(bandit.UCB(delta=1, seed=5)), "river UCB", tape)
-    thompson = bandit.ThompsonSampling(reward_obj=proba.Beta())
-    others = (bandit.EpsilonGreedy(0.1), thompson, bandit.Exp3(0.1), bandit.BayesUCB(), bandit.RandomPolicy())
-    _check_seeds(map(adapters.river, others))
-
-
-def test_mabwiser_plays_as_in_a_loop_of_its_own():
-    mab = pytest.importorskip("mabwiser.mab", reason="mabwiser is not installed")
-    kinds, tape = mab.LearningPolicy, _Tapes(2)
-    by_hand = mab.MAB([0, 1, 2, 3], kinds.UCB1(alpha=1), seed=_view(2).seed)
-    by_hand.fit([0, 1, 2, 3], [tape.pull(arm) for arm in range(4)])
-    for _ in range(MARKET.horizon - 4):
-        arm = by_hand.predict()
-        by_hand.partial_fit([arm], [tape.pull(arm)])
-    box = adapters.mabwiser(kinds.UCB1(alpha=1))
-    _check_adapter(box, "MABWiser UCB1", tape)
-    assert black_box_run(MARKET.with_horizon(2), box, COPIED).regret >= 0
-    others = (kinds.EpsilonGreedy(0.1), kinds.Softmax(), kinds.ThompsonSampling(), kinds.Popularity())
-    _check_seeds(adapters.mabwiser(policy, first_pulls=2) for policy in others)
-
-
-def _check_adapter(box, name, tape):
-    played = black_box_run(MARKET, box, COPIED, 0, 2)
-    assert box.name == name
-    assert played.payoff == pytest.approx({"ana": 0.4 * sum(tape.sums[:3]), "bo": 0.4 * tape.sums[3]})
-
-
-def _check_seeds(boxes):
-    for box in boxes:
-        job = job_of(box)
-        assert same(black_box_outcomes(job, 0, 2), black_box_outcomes(job, 0, 2))
-    sent = pickle.loads(pickle.dumps(job))
-    assert same(black_box_outcomes(job, 0, 2), black_box_outcomes(sent, 0, 2))
-
-
-def _view(run):
-    return View({"ana": 3, "bo": 1}, MARKET.horizon, session_seed(0, run))
-
-
-class _Tapes:
-    """The rewards of `MARKET` with Ana's first original copied, by the definition in the reference simulator."""
-
-    def __init__(self, run):
-        means = drawn_means(MARKET, 0, run)
-        tapes = substream(0, 0, run, TAPE_STREAM)
-        where = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)]
-        self.tapes = [substream(tapes, *path) for path in where]
-        self.means = [means["ana"][0], means["ana"][0], means["ana"][1], means["bo"][0]]
-        self.pulls, self.sums = [0] * 4, [0.0] * 4
-
-    def pull(self, arm):
-        reward = MARKET.family.sample(self.means[arm], uniform(self.tapes[arm], self.pulls[arm]))
-        self.pulls[arm] += 1
-        self.sums[arm] += reward
-        return reward

@@ -1,4 +1,4 @@
-"""Other people's policies in markets with segments: who is told what, and the adapters that use it."""
+"""Other people's policies in markets with segments: who is told what, and LiteLLM's adapter, which uses it."""
 
 import math
 import random
@@ -6,7 +6,6 @@ from collections import Counter
 from importlib.util import find_spec
 from typing import ClassVar
 
-import numpy as np
 import pytest
 
 import cloneproof as cp
@@ -144,49 +143,6 @@ def test_a_failure_names_the_call_with_its_segment():
         outcomes(market(cp.Point(0.5)), BlackBox(Broken))
     with pytest.raises(BlackBoxError, match=r"select\(\) in round 1 .*segment"):
         outcomes(market(cp.Point(0.5), segments={}), BlackBox(Told))
-
-
-def test_contextual_policies_of_mabwiser_get_the_segment_as_context():
-    """As in a loop of its own, on rewards that are the rates."""
-    mab = pytest.importorskip("mabwiser.mab", reason="mabwiser is not installed")
-    priors = [{"code_generation": cp.Point(a), "writing": cp.Point(b)} for a, b in ((0.9, 0.1), (0.2, 0.7))]
-    agents = [cp.Agent(name, 1, prior) for name, prior in zip(("ana", "bo"), priors, strict=True)]
-    played = cp.Market(agents, 60, rewards="deterministic", segments=FRACTIONS)
-    box = adapters.mabwiser(mab.LearningPolicy.LinUCB(alpha=1.0))
-    found = outcomes(played, box)
-    outcomes(played, BlackBox(Told))
-    context = {"code_generation": [1.0, 0.0], "writing": [0.0, 1.0]}
-    by_hand, earned = mab.MAB([0, 1], mab.LearningPolicy.LinUCB(alpha=1.0), seed=1), [0.0, 0.0]
-
-    def rewarded(arm, segment):
-        earned[arm] += played.segment(segment).agents[arm].prior.value
-        return played.segment(segment).agents[arm].prior.value
-
-    first, rest = Told.heard[:2], Told.heard[2:]
-    by_hand.fit([0, 1], [rewarded(arm, each) for arm, each in enumerate(first)], np.array([context[x] for x in first]))
-    for segment in rest:
-        arm = by_hand.predict(np.array([context[segment]]))
-        by_hand.partial_fit([arm], [rewarded(arm, segment)], np.array([context[segment]]))
-    assert found.payoff[0] == pytest.approx(earned)
-    plain = outcomes(market(cp.Point(0.5), segments={}, horizon=20), box)
-    assert plain.regret[0] == 0
-    pooled = outcomes(played, adapters.mabwiser(mab.LearningPolicy.UCB1(alpha=1)))
-    assert pooled.regret[0] > found.regret[0]
-
-
-def test_contextual_policies_of_river_get_the_segment_as_context():
-    bandit = pytest.importorskip("river.bandit", reason="river is not installed")
-    here, there = ({"code_generation": cp.Point(a), "writing": cp.Point(b)} for a, b in ((0.9, 0.1), (0.2, 0.7)))
-    played = cp.Market(
-        [cp.Agent("ana", 1, here), cp.Agent("bo", 1, there)], 80, rewards="deterministic", segments=FRACTIONS
-    )
-    apart = outcomes(played, adapters.river(bandit.LinUCBDisjoint(alpha=0.5, seed=1)))
-    pooled = outcomes(played, adapters.river(bandit.UCB(delta=0.5)))
-    assert apart.regret[0] < pooled.regret[0] / 2
-    assert (
-        outcomes(market(cp.Point(0.5), 20, segments={}), adapters.river(bandit.LinUCBDisjoint(alpha=1.0))).regret[0]
-        == 0
-    )
 
 
 @LITELLM

@@ -318,7 +318,7 @@ class Player:
         methods = [self.ask(getattr, policy, name, None) for name in ("select", "update")]
         if not all(map(callable, methods)):
             expected = "an object with select() and update(arm, reward)"
-            raise self._broken(expected, brief(policy), "wrap it, or use one of cloneproof.adapters")
+            raise self._broken(expected, brief(policy), "wrap it in a class that has them")
         if policy is self.previous:
             advice = "make a new one each time, lest one run learn from another"
             raise self._broken("a fresh policy for each run", "the object of the run before", advice)

@@ -63,7 +63,7 @@ def audit(
         The platform's problem, with what agents know of their items.
     mechanism : Mechanism, callable or BlackBox
         The mechanism, or a function of the market that makes one and is called for each horizon. Or your own policy,
-        `cp.BlackBox(MyPolicy)` or one of `cp.adapters`, which is sampled on all cores.
+        `cp.BlackBox(MyPolicy)`, which is sampled on all cores.
     agent : str, optional
         Whose deviations are tried; everybody's, one agent at a time, if left out.
     opponents : {"market", "any"}, default "market"
