@@ -6,7 +6,7 @@ DEMO := $(VENV)/.demo
 INSTALLED := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many processes would compile all of it again
 
-.PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
+.PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce study figures \
         prove lemmas reservoir-cases bar-cases reservoir-comparison copy-power audit-power \
         board-data docs error-table test-long test-serve-long test-kernels-long js-long test-gpu log-data real-copy-power \
         bench bench-gpu clean
@@ -101,12 +101,6 @@ check-engines: $(INSTALLED)
 
 reproduce: $(INSTALLED)
 	$(BIN)/cloneproof reproduce --out build/reproduce
-
-certify: $(INSTALLED)
-	$(BIN)/python studies/certify.py holdout build/certify
-	$(BIN)/python studies/random_deviations.py build/certify
-	$(BIN)/python studies/certify.py rates build/certify
-	$(BIN)/python studies/pairs_deviations.py build/certify
 
 study: $(INSTALLED)
 	$(BIN)/python studies/which_mechanism.py build/study

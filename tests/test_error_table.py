@@ -34,7 +34,7 @@ def test_a_sentence_says_what_was_expected_and_what_to_do(chapter):
         ">>> cp.Point(2)\nMarketError: expected another number; give it",
         ">>> cp.Point(0.5)\nMarketError: expected a number; give it",
         ">>> cp.Point(2)",
-        "$ verify missing.json",
+        "$ audit missing.toml -m ucb1",
     ],
 )
 def test_a_table_that_says_something_else_fails(text):

@@ -44,10 +44,10 @@ def test_a_command_writes_to_a_named_pipe(pipe):
     path, received = pipe
     market = path.with_name("market.toml")
     cp.save_market(cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5]))], horizon=40), market)
-    done = run("audit", market, "-m", "etc", "--set", "arm_rounds=2", "--certificate", path)
+    done = run("audit", market, "-m", "etc", "--set", "arm_rounds=2", "--html", path)
     assert done.returncode == 1, done.stderr
     assert stat.S_ISFIFO(path.stat().st_mode)
-    assert b"exploitable" in received()
+    assert b"Exploitable" in received()
 
 
 def test_a_device_stays_a_device(tmp_path):

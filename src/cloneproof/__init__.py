@@ -40,9 +40,8 @@ Session(reservoir, 2 arms of 1 agents, 1 decisions of 7, 0 wait for a reward)
 A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta`, `Empirical` and `LogOdds`, rates by
 segment as `SegmentVectors`; `load_market` and `save_market`.
 A mechanism: `mechanism` by name, or `Mechanism` composed of two of `rule`; `BlackBox` for somebody else's bandit.
-Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`; `write_certificate` and
-`verify`; `Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items`
-of any table.
+Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`; `Search` says how
+far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items` of any table.
 Live: `session` and `Session`.
 Modules: `adapters` (LiteLLM's router), `boards` (leaderboards), `bounds` (formulas), `errors`, `examples`,
 `paper` (what only its statements need), `parts` (of mechanisms), `results` (types of answers); `cloneproof.testing`
@@ -79,10 +78,8 @@ if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof import adapters, boards, examples, paper, results
     from cloneproof.advice.comparison import compare
     from cloneproof.advice.recommend import recommend
-    from cloneproof.analysis.certificate.writer import write_certificate
     from cloneproof.analysis.equilibrium import equilibrium
     from cloneproof.analysis.properties.conformance import check_mechanism
-    from cloneproof.analysis.verify import verify
     from cloneproof.logs.reading import read_log
     from cloneproof.logs.same import same_items
     from cloneproof.sweeps.sweep import sweep
@@ -92,7 +89,7 @@ __all__ = [
     "SegmentVectors", "Session", "Uniform",
     "adapters", "audit", "boards", "bounds", "check_mechanism", "compare", "equilibrium", "errors", "evaluate",
     "examples", "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule",
-    "same_items", "save_market", "session", "simulate", "sweep", "verify", "write_certificate",
+    "same_items", "save_market", "session", "simulate", "sweep",
 ]  # fmt: skip
 
 _LATE = {  # name: the module that has it, or that it is
@@ -108,8 +105,6 @@ _LATE = {  # name: the module that has it, or that it is
     "results": "cloneproof.results",
     "same_items": "cloneproof.logs.same",
     "sweep": "cloneproof.sweeps.sweep",
-    "verify": "cloneproof.analysis.verify",
-    "write_certificate": "cloneproof.analysis.certificate.writer",
 }
 
 

@@ -63,10 +63,6 @@ class SweepError(CloneproofError):
     """An invalid grid, or a store or workers that cannot be used; what is stored stays usable."""
 
 
-class CertificateError(CloneproofError):
-    """A certificate or replay record that cannot be read, or a verdict without one."""
-
-
 class FileError(CloneproofError):
     """A report that cannot be written where it was asked for."""
 

@@ -1,4 +1,4 @@
-"""Types that the functions of `cloneproof` return, and the record of a sampled audit.
+"""Types that the functions of `cloneproof` return.
 
 Each has `to_dict()`, which is also the command line's `--json`, or is a plain named tuple; tables have `to_frame()`,
 `to_markdown()` and `to_latex()`, and readers of Arrow take them as they are: `polars.DataFrame(result)`.
@@ -12,11 +12,9 @@ from cloneproof.advice.comparison import Comparison
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.audit.result import Audit, CopyLimit, Deduplication, InformedGain, KnowledgeGain, NearCopyGain
 from cloneproof.analysis.audit.search_result import Witness
-from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.equilibrium import Equilibrium
 from cloneproof.analysis.gain import Finding, Gain
 from cloneproof.analysis.properties.conformance import Conformance
-from cloneproof.analysis.replay_record import write_replay
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.reference import Record
 from cloneproof.logs.same import SameItems
@@ -42,7 +40,5 @@ __all__ = [
     "Record",
     "SameItems",
     "SweepTable",
-    "Verification",
     "Witness",
-    "write_replay",
 ]  # fmt: skip

@@ -8,7 +8,6 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.deviations import Split
 from cloneproof.analysis.gain import exact_gain, exact_payoffs
-from cloneproof.analysis.replay_record import write_replay
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.market.market import full_copies
 
@@ -166,14 +165,3 @@ def test_an_equilibrium_is_one_of_the_total():
         other = {**found.copies, agent: found.responses[agent]}
         change = cp.evaluate(MARKET, ETC, other).payoff[agent].value - found.evaluation.payoff[agent].value
         assert incentive.value == pytest.approx(change)
-
-
-def test_a_sampled_verdict_is_replayed_and_an_exact_one_has_no_certificate(tmp_path):
-    agents = [cp.Agent("ana", 2, cp.Discrete([0.1, 0.9], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))]
-    market = cp.Market(agents, 60, segments=SEGMENTS)
-    audited = cp.audit(market, cp.mechanism("thompson"), search=cp.Search(runs=64, seed=1))
-    write_replay(audited, tmp_path / "record.json")
-    assert cp.verify(tmp_path / "record.json", market=market).replayed
-    assert not cp.verify(tmp_path / "record.json", market=cp.Market(agents, 60, segments={"code": 1})).replayed
-    exact = cp.audit(market, cp.mechanism("etc", arm_rounds=2))
-    assert exact.verdict == "exploitable"

@@ -36,7 +36,7 @@ except cp.errors.EngineError as refused:
     refusal = str(refused)
 from typer.testing import CliRunner
 from cloneproof.cli.app import app
-import cloneproof.report.log_study, cloneproof.serve.run, cloneproof.analysis.verify
+import cloneproof.report.log_study, cloneproof.serve.run
 commands = [CliRunner().invoke(app, arguments) for arguments in json.loads(sys.argv[1])]
 print(json.dumps([
     [payoff.value for payoff in found.payoff.values()], found.regret.value, [*found.notes, *audited.notes],

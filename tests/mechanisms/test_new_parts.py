@@ -13,7 +13,7 @@ from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.monte_carlo.runs import played
 from cloneproof.engines.monte_carlo.stepping.rounds import play_stepping, stepping_applies
-from cloneproof.errors import CertificateError, EngineError, SessionError
+from cloneproof.errors import EngineError, SessionError
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import outside_conditions, restarts, scores
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
@@ -187,16 +187,6 @@ def test_an_audit_of_a_limited_score(opponents):
     assert verdicts == {Limited(2): "clone-proof", Limited(3): "exploitable", "all": "exploitable"}
     if opponents == "market":
         assert gains[Limited(3)][2, 1] == gains["all"][2, 1] > 0 > gains[Limited(2)][2, 1]
-
-
-def test_a_certificate_is_refused_for_a_score_that_the_checker_does_not_know(tmp_path):
-    market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)], horizon=60)
-    for score in (Limited(2), LateHoldOut(2, 2)):
-        mechanism = cp.Mechanism(agent=etc(15), arm=etc(6), restart="award", score=score)
-        found = cp.audit(market, mechanism, agent="ana", opponents="any", search=cp.Search(copies=2))
-        assert found.verdict == "clone-proof"
-        with pytest.raises(CertificateError, match="only scores of all or of fresh rewards are checked"):
-            cp.write_certificate(found, tmp_path / "certificate.json")
 
 
 def test_fresh_rewards_over_an_index_that_goes_on_after_the_award():

@@ -70,4 +70,3 @@ def test_a_stored_row_counts_only_for_its_own_setting(tmp_path, planted):
     assert list(other["rows"]) == ["row-2"]  # row-1 was stored with another seed
     (tmp_path / "rows" / "row-2.json").write_text('{"key": 1')
     assert reproduce(tmp_path, ["row-2"])["rows"]["row-2"]["verdict"] == "confirmed"
-    assert (tmp_path / "certificates" / "row-2-planted.json").exists()

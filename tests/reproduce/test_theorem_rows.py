@@ -7,7 +7,6 @@ from functools import cache
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.certificate.verification import check
 from cloneproof.reproduce.findings import Findings, Setting, rows
 from cloneproof.reproduce.rows import open_problem, proposition_1, theorem_1_ucb1, theorem_2, theorem_3
 from cloneproof.reproduce.rows.theorem_4 import attacks, harder_attacks
@@ -93,8 +92,6 @@ def test_the_verdict(name):
     assert len(failing) == len(FAILING[name])
     assert all(map(str.startswith, failing, FAILING[name]))
     assert Findings.from_dict(findings.to_dict()) == findings
-    for document in list(findings.certificates.values())[: None if LONG else 4]:
-        assert check(document).accepted
 
 
 def too_little(asked, parameters):

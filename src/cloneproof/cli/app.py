@@ -10,11 +10,11 @@ from cloneproof.cli.board import board
 from cloneproof.cli.evaluate import evaluate, example, play
 from cloneproof.cli.log import log
 from cloneproof.cli.mechanisms import mechanisms
+from cloneproof.cli.reproduce import reproduce
 from cloneproof.cli.same import same
 from cloneproof.cli.schema import schema
 from cloneproof.cli.serve import backup, replay, serve
 from cloneproof.cli.sweep import sweep
-from cloneproof.cli.verify import reproduce, verify
 
 app = typer.Typer(
     name="cloneproof",
@@ -26,8 +26,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (
-    audit, compare, recommend, log, same, board, evaluate, play, example, mechanisms, sweep, verify,
-    reproduce, serve, replay, backup, schema,
+    audit, compare, recommend, log, same, board, evaluate, play, example, mechanisms, sweep, reproduce,
+    serve, replay, backup, schema,
 ):  # fmt: skip
     app.command()(_command)
 

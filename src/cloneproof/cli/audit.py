@@ -89,21 +89,6 @@ def pytest_file(audit: Audit, policy: str | None, rule: str | None, seed: int) -
     return "\n".join(lines)
 
 
-def write_evidence(audit: Audit, path: str) -> None:
-    """Write a certificate of an exact verdict or a replay record of a sampled one; an exact `undecided` has neither."""
-    if audit.samples and audit.worst.gain.kind != "proven":
-        from cloneproof.analysis.replay_record import write_replay
-
-        write_replay(audit, path)
-        note(f"the verdict rests on samples, so {path} is a replay record and not a certificate")
-    elif audit.verdict == "undecided":
-        note(f"{path} is not written: 'undecided' claims nothing that could be certified")
-    else:
-        from cloneproof.analysis.certificate.writer import write_certificate
-
-        write_certificate(audit, path)
-
-
 EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": UNANSWERED}
 
 
@@ -146,7 +131,6 @@ def audit(
     device: Device = "auto",
     html: HtmlFile = None,
     json_file: JsonFile = None,
-    certificate: Annotated[str | None, option("FILE", "Write a certificate (or replay record) for `verify`.")] = None,
     test: Annotated[
         str | None, option("FILE", "Write a pytest file that fails while the smallest attack pays.", "--write-test")
     ] = None,
@@ -158,9 +142,7 @@ def audit(
 
     Exit codes: 0 clone-proof (or undecided, if allowed), 1 exploitable, 3 undecided, 2 bad input.
     """
-    check_files(html, json_file, certificate, test)  # before the work, not after it
-    if certificate is not None and caught:
-        raise CloneproofError("expected --certificate or --caught, got both; a certificate holds lists that are played")
+    check_files(html, json_file, test)  # before the work, not after it
     search = Search(max_copies, seconds, runs, seed, bounds, device, variants, spread, new, thorough)  # type: ignore[arg-type]
     if sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
@@ -179,8 +161,6 @@ def audit(
         print(f"In the shell: {shell_words(result, result.smallest, sys.argv[1:])}")
     if seconds is not None and not as_json:
         print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")
-    if certificate is not None:
-        write_evidence(result, certificate)
     if test is not None and result.smallest is None:
         note(f"{test} is not written: no attack on honest others was found")
     elif test is not None:

@@ -42,7 +42,6 @@ def printed_results() -> Mapping[str, Any]:
     from cloneproof.advice.comparison import ComparedMechanism
     from cloneproof.advice.recommendation import Recommendation
     from cloneproof.analysis.audit.result import Audit
-    from cloneproof.analysis.certificate.verification import Verification
     from cloneproof.cli.evaluate import PrintedEvaluation
     from cloneproof.sweeps.table import SweepTable
 
@@ -52,5 +51,4 @@ def printed_results() -> Mapping[str, Any]:
         "evaluate": PrintedEvaluation,
         "recommend": Recommendation,
         "sweep": SweepTable,
-        "verify": Verification,
     }

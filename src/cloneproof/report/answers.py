@@ -1,4 +1,4 @@
-"""Smaller results in sections: any table, payoffs, a gain, an equilibrium, a checked certificate.
+"""Smaller results in sections: any table, payoffs, a gain, an equilibrium.
 
 Of a table the first rows are shown; a column with a single value is named once, below.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import singledispatch
 
-from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table
+from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
 from cloneproof._tables import Tabular
-from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.equilibrium import Equilibrium
 from cloneproof.analysis.gain import Gain
 from cloneproof.engines.estimate import Estimate, Evaluation
@@ -137,11 +136,3 @@ def equilibrium_sections(equilibrium: Equilibrium) -> Iterable[Section]:
     yield Section(equilibrium.status.capitalize(), said, question)
     yield from _segments(evaluation)
     yield Section("Scope", [Paragraph(sentence(equilibrium.scope))])
-
-
-@sections.register
-def verification_sections(verification: Verification) -> Iterable[Section]:
-    """Return the outcome, and what exactly it is about."""
-    about = Facts(tuple((what, how, "") for what, how in verification.about))
-    said: list[SectionPart] = [Paragraph(sentence(verification.statement)), *([about] if verification.about else [])]
-    yield Section(verification.outcome.capitalize(), said)

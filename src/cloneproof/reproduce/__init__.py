@@ -6,7 +6,7 @@ How to add a row: put a file into `reproduce/rows/`; nothing else is edited. `ro
     def run(setting: Setting) -> Findings:
         made = setting.mechanism("etc", arm_rounds=setting.pick(quick=10, full=100))   # every mechanism is made so
         ...
-        return Findings(computed="..", checks=(..), tables=(..), certificates={..})
+        return Findings(computed="..", checks=(..), tables=(..))
 
     ROW = Row(number=9, title="Theorem 9: ..", claim="Theorem 9: ..", run=run, summary={"confirmed": "Copies pay .."})
 
@@ -20,8 +20,6 @@ How to add a row: put a file into `reproduce/rows/`; nothing else is edited. `ro
 - The summary is the finding in one sentence, which the page shows while the section is folded; it is given for the
   verdict that it goes with, so that it cannot contradict the checks.
 - Tables take text, whole numbers, floats and estimates.
-- Certificates are documents by name, as `checked_certificate` and `attack_certificate` of `analysis.certificate.writer`
-  make them; they are written beside the page and can be saved from it.
 - Show in `tests/reproduce/` that a broken mechanism, put in the good one's place with `Setting(make=..)`, changes the
   verdict.
 """

@@ -1,4 +1,4 @@
-"""Findings of a row: checks with their evidence, tables, certificates; and the verdict that follows."""
+"""Findings of a row: checks with their evidence, tables; and the verdict that follows."""
 
 from __future__ import annotations
 
@@ -78,12 +78,11 @@ def table(title: str, columns: str, rows: Iterable[Iterable[TableCell]], note: s
 class Findings(Data):
     """All that a row found. `computed` says in a few sentences what was done, and over what range."""
 
-    keys_of_data = ("verdict", "computed", "checks", "tables", "certificates")
+    keys_of_data = ("verdict", "computed", "checks", "tables")
 
     computed: str
     checks: tuple[Check, ...]
     tables: tuple[FindingsTable, ...] = ()
-    certificates: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> RowVerdict:
@@ -99,7 +98,7 @@ class Findings(Data):
         for table in data["tables"]:
             rows = tuple(tuple(map(_from_json, row)) for row in table["rows"])
             tables.append(FindingsTable(**table | {"columns": tuple(table["columns"]), "rows": rows}))
-        return cls(data["computed"], tuple(checks), tuple(tables), data["certificates"])
+        return cls(data["computed"], tuple(checks), tuple(tables))
 
 
 def verdict(checks: Sequence[Check]) -> RowVerdict:

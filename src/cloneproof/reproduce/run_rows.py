@@ -3,7 +3,6 @@
     DIR/report.html        the page, self-contained
     DIR/results.json       every verdict, check and table as data; scale, seed and versions; no times
     DIR/timings.json       the seconds that each row took, apart from the results, since no two runs take the same
-    DIR/certificates/      what `cloneproof verify` can check
     DIR/rows/              finished rows, from which a second call goes on
 
 The page and the results are made from the stored rows alone, so that a run that was killed and continued yields the
@@ -12,7 +11,6 @@ bytes of one that was not. A stored row counts only for the same scale, seed and
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -79,11 +77,6 @@ def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) ->
 
 
 def _section(name: str, row: Row, findings: Findings) -> dict[str, Any]:
-    certificates = [
-        {"name": title, "file": f"{name}-{title}.json", "verdict": document.get("verdict", ""),
-         "data": "data:application/json;base64," + base64.b64encode(_json(document).encode()).decode()}
-        for title, document in findings.certificates.items()
-    ]  # fmt: skip
     return {
         **_heading(row, findings),
         "name": name,
@@ -97,17 +90,12 @@ def _section(name: str, row: Row, findings: Findings) -> dict[str, Any]:
         ],
         "methods": _methods(findings),
         "tables": [_table(table) for table in findings.tables],
-        "certificates": certificates,
     }  # fmt: skip
 
 
 def _heading(row: Row, findings: Findings) -> dict[str, Any]:
     summary = row.summary_of(findings)
     return {"number": row.number, "title": row.title, "claim": row.claim, "summary": summary}
-
-
-def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
 def _sure(value: TableCell) -> str:
@@ -192,9 +180,6 @@ def reproduce(
         "timings": "timings.json",
         "rows": {name: _heading(*section) | finished[name]["findings"] for name, section in sections.items()},
     }
-    for row, (_, findings) in sections.items():
-        for name, document in findings.certificates.items():
-            _write_json(folder / "certificates" / f"{row}-{name}.json", document)
     _write_json(folder / "timings.json", {"seconds": {n: round(data["seconds"], 3) for n, data in finished.items()}})
     write_whole(folder / "report.html", page(sections, scale, seed))
     _write_json(folder / "results.json", results)  # last: where it is, all is
@@ -204,8 +189,7 @@ def reproduce(
 def _folder(out: str | Path) -> Path:
     folder = Path(out)
     try:
-        for subfolder in (folder / "rows", folder / "certificates"):
-            subfolder.mkdir(parents=True, exist_ok=True)
+        (folder / "rows").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise CloneproofError(f"expected a folder to write into, got {out}: {problem}; choose another") from None
     return folder
@@ -246,4 +230,4 @@ def key(name: str, setting: Setting) -> dict[str, Any]:
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:
-    write_whole(path, _json(data))
+    write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")

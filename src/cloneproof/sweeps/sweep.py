@@ -26,7 +26,6 @@ from typing import Any
 from cloneproof._checks import count
 from cloneproof._processes import process_pool
 from cloneproof._sources import code_version
-from cloneproof.analysis.replay_record import duration
 from cloneproof.engines.monte_carlo.sampler import DeviceName, InlineExecutor, available_threads, checked_device
 from cloneproof.errors import SweepError, brief
 from cloneproof.sweeps.grid import GridPoint, load_grid, points_of
@@ -39,6 +38,14 @@ LEAST_RUNS = 64  # of a chunk that is cut only so that others have something to 
 TICK = 0.5  # seconds between two reports
 PATIENCE = 0.6  # seconds for tasks to come back after Ctrl-C: they look at the clock twice in that time
 LOG_SECONDS = 60.0
+
+
+def duration(seconds: float) -> str:
+    """About how long, in the largest unit that fits."""
+    for name, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} seconds"
 
 
 @dataclass(frozen=True)

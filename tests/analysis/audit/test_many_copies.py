@@ -54,7 +54,7 @@ def test_the_limit_of_many_copies_is_the_original_alone():
     assert exact(market, mechanism, (5, 0)) == pytest.approx(limit, abs=1e-12)
 
 
-def test_every_number_of_copies_within_a_tolerance(tmp_path):
+def test_every_number_of_copies_within_a_tolerance():
     """RH-UCB keeps floor(ln T) arms of an agent, so a few worlds stand for all vectors, at any horizon."""
     market = cp.Market(AGENTS, horizon=200)
     found = cp.audit(market, cp.mechanism("rh-ucb"), tolerance=0.1, search=cp.Search(copies=2, runs=4096))
@@ -66,8 +66,6 @@ def test_every_number_of_copies_within_a_tolerance(tmp_path):
     assert {sample.copies for sample in found.samples} >= set(
         worlds_that_suffice(audit_case(market, cp.mechanism("rh-ucb"), "ana"))
     )
-    cp.results.write_replay(found, tmp_path / "replay.json")
-    assert cp.verify(tmp_path / "replay.json").outcome == "replayed"
     (limit,) = found.limits
     assert (limit.agent, limit.original) == ("ana", 1)
     assert limit.words in str(found.scope)

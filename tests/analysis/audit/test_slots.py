@@ -107,8 +107,6 @@ def test_the_check_decides_small_cases(agent_rule):
     for words in ("the concavity check", "unreviewed", "against honest others"):
         assert words in str(audit.scope)
     assert audit.also["withholding"].gain.value < 0
-    with pytest.raises(cp.errors.CertificateError):
-        cp.write_certificate(audit, "unused.json")
 
 
 def test_sufficient_and_not_necessary():

@@ -17,5 +17,4 @@ def planted(number, setting):
         f"planted, {setting.scale}",
         (claim("it is positive", above(gain), ("gain", gain), ("row", number)),),
         (FindingsTable("a table", ("row", "gain"), ((str(number), gain), ("a third", 1 / 3))),),
-        {"planted": {"verdict": "exploitable", "number": number}},
     )

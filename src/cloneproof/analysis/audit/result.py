@@ -13,7 +13,6 @@ from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.search_result import SampledDeviation, ThresholdGains, Witness
 from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CertificateError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -339,7 +338,7 @@ class Audit(Tabular):
     notes : tuple of str
         Remarks for the reader.
     samples : tuple of SampledDeviation
-        What was sampled, for a replay record.
+        What was sampled.
     tried_at_most : float, optional
         A relative gain that none of the deviations tried exceeds: surely, or together at 99 % if sampled. None if
         no such bound is known.
@@ -406,11 +405,6 @@ class Audit(Tabular):
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
         return f"Audit({head},\n      worst={self.worst!r})"
-
-    def check_every_copy_played(self) -> None:
-        """Refuse to write a record if a de-duplicator may have removed copies: records hold lists that are played."""
-        if self.deduplication is not None:
-            raise CertificateError("expected an audit without a de-duplicator, got one with caught=; leave it out")
 
     @property
     def state(self) -> AuditState:

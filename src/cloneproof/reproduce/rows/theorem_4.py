@@ -25,11 +25,8 @@ from scipy.stats import binom
 
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.result import Audit
-from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, two_phase_game
 from cloneproof.analysis.audit.search_result import Witness
-from cloneproof.analysis.certificate.writer import attack_certificate, first_accepted
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
@@ -37,7 +34,6 @@ from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
 from cloneproof.engines.closed_form.commitment import Phases, agent_score
 from cloneproof.engines.closed_form.rewards import Bernoulli
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CertificateError
 from cloneproof.laws.arithmetic import FLOATS
 from cloneproof.laws.means import CopiedOriginal
 from cloneproof.market import Agent, Discrete, Market, Point
@@ -45,6 +41,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Order
 from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, by_value, in_balls, rounded
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.reproduce.score_thresholds import TwoPhases, largest_gain, profile
 
 ANA = "ana"
 HIT_OR_MISS = Discrete([0, 1], [0.5, 0.5])
@@ -221,20 +218,16 @@ def _from_above(law: Tail) -> Tail:
 
 def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tuple[int, ...]]) -> list[Estimate]:
     """Return the largest gain of each vector of Ana's copies over all scores that any opponents may set."""
-    game = two_phase_game(audit_case(market, mechanism, ANA))
-    profiler = ScoreProfiler(game, FLOATS)
-    honest = profiler.profile((1,) * len(game.priors))
-    results = []
-    for copies in vectors:
-        sweep = profiler.sweep(honest, profiler.profile(copies))
-        most = float(max(np.asarray(sweep.gains, dtype=float) * float(market.share)))
-        error = SWEEP_ROUNDING * market.horizon
-        results.append(Estimate(most, error, "estimated", "sweep over thresholds, floats"))
-    return results
+    game = TwoPhases.of(market, mechanism, ANA)
+    honest, error = profile(game, (1,) * len(game.priors)), SWEEP_ROUNDING * market.horizon
+    return [
+        Estimate(largest_gain(game, honest, copied), error, "estimated", "sweep over thresholds, floats")
+        for copied in (profile(game, copies) for copies in vectors)
+    ]
 
 
 def run(setting: Setting) -> Findings:
-    """Try attacks in balls with certificates, both tail claims, and copies that fit into the trial or do not."""
+    """Try attacks in balls, both tail claims, and copies that fit into the trial or do not."""
     played = attacks()
     witnesses = {name: attack.witness(attack.papers_mechanism(setting)) for name, attack in played.items()}
     paying = {name: witness for name, witness in witnesses.items() if witness.gain.low > 0}
@@ -320,11 +313,6 @@ def run(setting: Setting) -> Findings:
             ),
         ),
         tables=(_table(played, witnesses),),
-        certificates={
-            name: document
-            for name, witness in paying.items()
-            if (document := _certificate(setting, played[name], witness)) is not None
-        },
     )
 
 
@@ -339,13 +327,6 @@ def _footnote(setting: Setting) -> Estimate:
 
 def _audit(setting: Setting, attack: Attack) -> Audit:
     return audit(attack.market, attack.papers_mechanism(setting), agent=ANA, search=Search(copies=3), opponents="any")
-
-
-def _certificate(setting: Setting, attack: Attack, witness: Witness) -> dict[str, Any] | None:
-    try:
-        return first_accepted([attack_certificate(attack.market, attack.papers_mechanism(setting), witness)])
-    except CertificateError:  # a mechanism that the checker does not know
-        return None
 
 
 def _claims(setting: Setting) -> tuple[dict[Reading, list[TailComparison]], dict[Reading, list[TailComparison]]]:
@@ -400,7 +381,6 @@ def _table(played: dict[str, Attack], witnesses: dict[str, Witness]) -> Findings
             (attack.name, attack.arm_rounds, attack.agent_rounds, str(attack.copies), at.honest, at.copied, at.gain)
             for attack, at in zip(played.values(), witnesses.values(), strict=True)
         ),
-        "Each has a certificate that `cloneproof verify` checks.",
     )
 
 

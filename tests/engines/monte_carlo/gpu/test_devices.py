@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.replay_record import replay, replay_record
 from cloneproof.engines.monte_carlo import sampler
 from cloneproof.engines.monte_carlo.gpu import launch, records
 from cloneproof.engines.monte_carlo.job import Job
@@ -68,7 +67,7 @@ def test_what_the_card_does_not_play_is_drawn_on_the_cpu_and_says_so(as_card):
 
 
 @needs_compiler
-def test_a_record_of_an_audit_on_the_card_is_replayed_on_a_cpu(as_card):
+def test_an_audit_on_the_card_has_the_sums_of_one_on_a_cpu(as_card):
     asked = cp.Search(copies=2, runs=32, seed=3)
     theirs, mine = (
         cp.audit(MARKET.with_horizon(12), cp.mechanism("thompson"), agent="ana", search=replace(asked, device=device))
@@ -77,7 +76,6 @@ def test_a_record_of_an_audit_on_the_card_is_replayed_on_a_cpu(as_card):
     assert "drawn on the GPU (C++)" in mine.notes
     assert as_card.launches > 0
     assert [each.progress for each in mine.samples] == [each.progress for each in theirs.samples]
-    assert replay(replay_record(mine)).replayed
 
 
 @needs_compiler
