@@ -85,7 +85,8 @@ FEATURES = {
         taken_by=frozenset({"reservoir", "reservoir-streams"}),
     ),
     "joiners on pages": Feature(
-        TWO | {"positions": [1.0, 0.6]}, joins=True, late=2, taken_by=frozenset({"reservoir", "reservoir-streams"})
+        TWO | {"positions": [1.0, 0.6], "horizon": 200}, joins=True, late=2,
+        taken_by=frozenset({"reservoir", "reservoir-streams"}),
     ),
     "batches": Feature(TWO | {"batch": 5}, late=4, taken_by=EVERY - AT_RANDOM - {"reservoir-streams"}),
     "batches of pages": Feature(

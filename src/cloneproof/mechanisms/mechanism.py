@@ -7,7 +7,6 @@ agent registered, and the horizon.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -330,23 +329,6 @@ class Mechanism:
                 f"mechanism {self.name!r} takes agents while it runs only if it ends at random; register for the next"
             )
         return None
-
-    def no_batches(self, agents: int, batch: int) -> str | None:
-        """Return why decisions cannot be asked for so many at a time, as a sentence; None if they can.
-
-        A stream is judged at the end of each block, when the clicks of all its pages must be in.
-        """
-        if self.ranks_slots:
-            return f"mechanism {self.name!r} takes no batches, as it judges draws in their midst; leave batch out"
-        runs = self.arm.slots.streams == "run"
-        pages = self.arm_rounds * (1 if runs else agents)
-        if not self.streams or pages % batch == 0:
-            return None
-        given, what = (f"pages={pages}", "pages") if runs else (f"rotations={self.arm_rounds}", "rotations")
-        return (
-            f"expected blocks of whole batches, got {given} for {agents} agents and batches of {batch}; give {what} "
-            f"that are a multiple of {batch // math.gcd(batch, 1 if runs else agents)}"
-        )
 
     def no_pauses(self, pages: bool = False) -> str | None:
         """Return why arms cannot be paused, as a sentence: blocks of pages show everybody equally. None if they can."""

@@ -36,7 +36,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cloneproof._randomness import Stream, substream, uniform, word
-from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.online.levels import ONE, level_stream, written
 from cloneproof.mechanisms.online.registration import Allocation, Page, Registration, nobody_left
 from cloneproof.mechanisms.online.state import RunningState, StateSetup, known_chance
@@ -101,12 +100,6 @@ class LaboratoryState(RunningState):
         thinned = slots.scores == "clicks" and (self.filled > 1 or self.everybody)
         self.attention = attention if thinned else None
         self.streams, self.runs = slots.streams is not None, slots.streams == "run"
-        if self.runs and not (self.everybody and self.attention):
-            got = "no attention declared" if attention is None else f"{seen} places that somebody sees"
-            raise MechanismError(
-                f"streams in blocks of pages expect a place of known attention for each of {first} agents, got "
-                f"{got}; give rotations and blocks"
-            )
         self.blocks = slots.draws
         self.end = 0 if self.runs else setup.mechanism.laboratory_pages(first)
         self._held, self._coins = list[Stream](), list[Stream]()

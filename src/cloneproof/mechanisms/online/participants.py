@@ -19,12 +19,13 @@ from cloneproof.mechanisms.online.registration import (
     with_joiner,
 )
 from cloneproof.mechanisms.online.segment import Segment, SegmentTerms
-from cloneproof.mechanisms.online.slate import seen_places
+from cloneproof.mechanisms.online.terms import Terms
 
 
 class Participants:
     """The base of `Session`: its agents with their arms, and the segments that they are in, once these have begun."""
 
+    terms: Terms
     ends: str
     last: int
     sums: list[int]  # what each agent has been paid, in ticks
@@ -96,10 +97,9 @@ class Participants:
         own gains by them (docs/textbook/reservoir.md, section 9). Where no slot is left, rounds are neutral; where no
         arm is, `decide` raises `PausedError`. Mechanisms that test draws in blocks of pages take no pauses.
         """
-        for terms in self._terms.values():
-            refusal = terms.mechanism.no_pauses(bool(terms.attention))
-            if refusal is not None:
-                raise MechanismError(refusal)
+        refusal = self.terms.no_pauses()
+        if refusal is not None:
+            raise MechanismError(refusal)
         return self._set_paused(self._numbers(agent, arm) - self._pauses.arms)
 
     def resume(self, agent: str, arm: int | None = None) -> bool:
@@ -139,12 +139,13 @@ class Participants:
         If slots are tested one after the other, its first is tested at the end of the pass that runs, its second at the
         end of the next. Under an index its slots take part at once, and ties go to those that were there. On pages its
         tests follow the laboratory, and its stream begins with the next block. So with a given list nobody gains by
-        waiting (docs/textbook/seasons.md, slates.md). Raises `MechanismError` if the mechanism takes no
-        agents while it runs, and `SessionError` if a champion has all later rounds.
+        waiting (docs/textbook/seasons.md, slates.md). Raises `SessionError`, and changes nothing, if the mechanism
+        takes no agents while it runs, if it could not have started with one more, or if a champion has all later
+        rounds.
         """
         refusal = self.no_joiners()
         if refusal is not None:
-            raise MechanismError(refusal)
+            raise SessionError(refusal)
         if self.decided or self.played >= self.last:
             raise SessionError("expected a session that is not decided, got one more agent for it; open a new one")
         joiner = open_registration({agent: arms}, None if weights is None else {agent: weights})
@@ -156,12 +157,8 @@ class Participants:
         self.sums.append(0)
 
     def no_joiners(self) -> str | None:
-        """Return why no agents can join, as a sentence; None if they can."""
-        first = self.registration.first
-        refusals = (
-            terms.mechanism.no_joiners(self.ends, first, seen_places(terms.attention)) for terms in self._terms.values()
-        )
-        return next(filter(None, refusals), None)
+        """Return why no agent can join, as a sentence; None if one can."""
+        return self.terms.no_joiners(self.registration.first, len(self.registration.names))
 
     def _catch_up(self, segment: Segment) -> None:
         """Tell a segment what was withdrawn or paused and who joined since it was needed last."""

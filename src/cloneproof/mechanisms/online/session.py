@@ -22,14 +22,13 @@ from cloneproof.errors import (
 )
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
-from cloneproof.market.segments import checked_segments, segment_horizon
+from cloneproof.market.segments import checked_segments
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks, written
 from cloneproof.mechanisms.online.participants import Participants
 from cloneproof.mechanisms.online.registration import (
     Allocation,
     Registration,
-    check_rewards,
     check_takes_weights,
     checked_window,
     nobody_left,
@@ -48,6 +47,7 @@ from cloneproof.mechanisms.online.session_file import (
 )
 from cloneproof.mechanisms.online.slate import SessionPlaces, checked_attention
 from cloneproof.mechanisms.online.streams import KEY_BYTES, checked_seed
+from cloneproof.mechanisms.online.terms import Terms
 
 
 class Session(Participants):
@@ -119,7 +119,13 @@ class Session(Participants):
         self._oldest = 1  # no decision before it awaits a reward
         self._stream = self.seed if isinstance(self.seed, bytes) else substream(0, self.seed)
         self.ends = one_of(ends, get_args(Ends), "ends", SessionError)
-        self._terms = {name: self._segment_terms(name, number) for number, name in enumerate(self.segments or (None,))}
+        self.terms = Terms(
+            self.mechanism, self.horizon, self.rewards, self.ends, self.segments, self.positions, self.batch
+        )
+        refusal = self.terms.refusal(len(registration.names))
+        if refusal is not None:
+            raise MechanismError(refusal)
+        self._terms = {name: self._segment_terms(name, number) for number, name in enumerate(self.terms.parts)}
         lasts = [terms.last for terms in self._terms.values()]
         self.last = self.horizon if self.ends == "at-horizon" else sum(lasts)
         self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
@@ -137,18 +143,12 @@ class Session(Participants):
         return f"Session({self.mechanism.name}, {arms:,} arms of {agents:,} agents, {done})"
 
     def _segment_terms(self, name: str | None, number: int) -> SegmentTerms:
-        """Return the terms of a segment (None: of the whole session), checked."""
-        mechanism = self.mechanism if name is None else self.mechanism.in_segment(name)
-        horizon = self.horizon if name is None else segment_horizon(self.segments[name], self.horizon)
-        check_rewards(mechanism, self.rewards)
-        running = mechanism.at_horizon(len(self.registration.names), horizon)
+        """Return the terms of a segment (None: of the whole session), and its last round."""
+        mechanism, horizon, attention = self.terms.parts[name]
         if self.registration.weights:
-            check_takes_weights(running)
-        if self.batch > 1 and (refusal := running.no_batches(len(self.registration.names), self.batch)):
-            raise MechanismError(refusal)
+            check_takes_weights(mechanism.at_horizon(len(self.registration.names), horizon))
         own = None if name is None else number
         last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, horizon)
-        attention = self.positions[str(name)] if isinstance(self.positions, dict) else self.positions or 0
         return SegmentTerms(name, own, mechanism, horizon, last, attention)
 
     def _begin(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:

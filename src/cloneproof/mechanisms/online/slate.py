@@ -60,14 +60,7 @@ def seen_places(attention: Attention) -> int:
 def slate_state(setup: StateSetup, attention: Attention) -> SlateState:
     """Return the state of a mechanism that fills pages of these places."""
     mechanism, places = setup.mechanism, places_of(attention)
-    check_takes_positions(mechanism)
     if not mechanism.draws:
         counted = (1.0,) * attention if isinstance(attention, int) else attention
         return (TopArmsState if mechanism.flat else TopAgentsState)(setup, counted)
-    tests = mechanism.laboratory_pages(setup.registration.first)
-    if mechanism.streams and tests > setup.horizon:
-        raise MechanismError(
-            f"expected a laboratory that ends within {setup.horizon:,} pages, got one of {tests:,}; give fewer blocks "
-            "or rotations"
-        )
     return LaboratoryState(setup, places, None if isinstance(attention, int) else attention)

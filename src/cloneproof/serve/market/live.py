@@ -26,6 +26,7 @@ from cloneproof.serve.market.terms import (
     Segments,
     build_mechanism,
     invalid,
+    session_terms,
     with_segments,
 )
 
@@ -190,7 +191,10 @@ class LiveMarket:
         return registration_digest(self._season_key(), self.registry.declared(registered))
 
     def open_session(self, registered: dict[str, int], beacon: str | None = None) -> Session:
-        """Return the session of this season for what is registered; changes nothing."""
+        """Return the session of this season for what is registered, or a refusal; changes nothing."""
+        refusal = session_terms(self.spec, self.mechanism).refusal(len(registered))
+        if refusal is not None:
+            raise Refused(409, "agents", f"{refusal}; season {self.season} stays open")
         spec, seed = self.spec, self._seed(registered, beacon)
         return session(
             self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards,

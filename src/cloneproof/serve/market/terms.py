@@ -23,8 +23,9 @@ from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms import Mechanism, known_mechanism
 from cloneproof.mechanisms.mechanism import SegmentedMechanism
 from cloneproof.mechanisms.online.registration import MOST_WEIGHT
-from cloneproof.mechanisms.online.slate import check_takes_positions, checked_attention, places_of
+from cloneproof.mechanisms.online.slate import checked_attention, places_of
 from cloneproof.mechanisms.online.streams import SEED_LIMIT
+from cloneproof.mechanisms.online.terms import Terms
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 
 SeasonState = Literal["open", "running", "settled"]
@@ -169,15 +170,15 @@ def complete(spec: MarketSpec) -> MarketSpec:
         if spec.segments:
             checked_segments(spec.fractions)
         made = build_mechanism(spec)
-        if spec.positions is not None and spec.most_places:  # which are checked
-            for each in [made.in_segment(name) for name in spec.segments] or [made]:
-                check_takes_positions(each)
+        terms = session_terms(spec, made)
     except Refused:
         raise
     except (CloneproofError, TypeError, OverflowError) as problem:
         raise invalid(str(problem)) from None
     except ArithmeticError as problem:
         raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
+    if not terms.agents(spec.max_agents):
+        raise invalid(f"no number of agents up to max_agents = {spec.max_agents:,} can start: {terms.refusal(1)}")
     own = {name: made.in_segment(name) for name in spec.segments}
     slots = spec.max_agents * sum(max(rule.draws for rule in each.rules) for each in own.values() or (made,))
     if slots > MOST_DECLARED:
@@ -194,6 +195,12 @@ def complete(spec: MarketSpec) -> MarketSpec:
     return msgspec.structs.replace(
         spec, parameters=parameters, segments=segments, default_reward=least, wait_rounds=rounds
     )
+
+
+def session_terms(spec: MarketSpec, mechanism: Mechanism) -> Terms:
+    """Return the terms of a season's session."""
+    positions = None if spec.positions is None else checked_attention(spec.positions, spec.segments)
+    return Terms(mechanism, spec.horizon, spec.family, spec.ends, spec.fractions, positions, spec.batch)
 
 
 def public_terms(spec: MarketSpec) -> MarketSpec:
