@@ -334,6 +334,32 @@ def test_an_edited_snapshot_is_not_served_and_replay_tells(kept_and_played, capl
         caplog.clear()
 
 
+def no_session(data):
+    data["session"] = "{}"
+
+
+def no_registry(data):
+    del data["registry"]
+
+
+def another_mechanism(data):
+    data["spec"]["parameters"] = {"agent_rounds": 2, "arm_rounds": 1, "no such parameter": 3}
+
+
+@pytest.mark.parametrize("change", [no_session, no_registry, another_mechanism])
+def test_a_snapshot_that_cannot_be_read_falls_back_to_the_ledger(kept_and_played, change, caplog):
+    """Its digest fits: another cloneproof wrote it, or a fault."""
+    body = bytes(kept_and_played.edit("SELECT body FROM snapshots")[0][0])
+    kept_and_played.edit("UPDATE snapshots SET body = ?", seal(*edited(body, change)))
+    (found,) = replay_all(kept_and_played.place)
+    assert not found.fits
+    with Desk(kept_and_played.storage()) as desk, caplog.at_level(logging.WARNING):
+        assert desk.get("balances").json() == kept_and_played.balances
+        assert desk.decide("r0")["duplicate"]
+        assert "it is rebuilt now" in caplog.text
+    assert replay_all(kept_and_played.place)[0].fits  # the service has made another one
+
+
 @pytest.mark.parametrize("change", [richer, other_dice])
 def test_a_forged_snapshot_with_a_good_digest_is_named_by_replay(kept_and_played, change):
     body = bytes(kept_and_played.edit("SELECT body FROM snapshots")[0][0])

@@ -36,6 +36,10 @@ class Misfit(ServeError):  # noqa: N818 (it names an entry)
         self.n = n
 
 
+class SnapshotError(ServeError):
+    """Raised for a snapshot that cannot be read: the ledger has everything."""
+
+
 class SettledSeason(NamedTuple):
     """Length of a settled season, its longest possible length, and why it was ended before, if that is recorded."""
 
@@ -147,11 +151,16 @@ def repeat_entries(market: LiveMarket, entries: Sequence[ledger.Entry]) -> Itera
 
 def advance(market: LiveMarket, entries: Sequence[ledger.Entry]) -> None:
     """Repeat stored entries; raises an error at the first whose answer differs."""
-    for entry, answer in zip_longest(entries, repeat_entries(market, entries)):
-        if answer != entry:
-            raise ServeError(
-                f"market {market.spec.market!r}: entry {entry.n} is answered differently here; replay the ledger"
-            )
+    try:
+        for entry, answer in zip_longest(entries, repeat_entries(market, entries)):
+            if answer != entry:
+                raise ServeError(
+                    f"market {market.spec.market!r}: entry {entry.n} is answered differently here; replay the ledger"
+                )
+    except Refused as refusal:
+        raise ServeError(
+            f"market {market.spec.market!r}: entry {market.chain.n + 1} is refused now: {refusal.message}"
+        ) from None
 
 
 def _other_secret(market: str) -> ServeError:
@@ -350,10 +359,12 @@ def restore(text: bytes, secret: bytes | None = None) -> LiveMarket:
         if found is None:
             raise ValueError("its digest does not fit")
         return _rebuild(json.loads(found.text), found.head, secret)
-    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as problem:
-        raise ServeError(
+    except ServeError:  # another secret, which the ledger has no better
+        raise
+    except Exception as problem:
+        raise SnapshotError(
             f"expected a snapshot of version {ledger.SNAPSHOT}, got one that cannot be read ({problem!r}); "
-            "delete the snapshots, and the next start rebuilds everything from the ledger"
+            "the next start rebuilds the market from its ledger"
         ) from None
 
 

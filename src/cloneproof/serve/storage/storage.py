@@ -46,11 +46,14 @@ _BLOCK_OF: Final = "SELECT coalesce(max(place), 0) FROM ledger WHERE place > ? A
 
 
 class StoredMarket(NamedTuple):
-    """A market at the start: what reads its last snapshot and the lines after it, and the secret of its dice."""
+    """A market at the start: what reads its last snapshot and the lines after it, and the secret of its dice.
+
+    `read(whole=True)` reads all lines, without a snapshot, which is forgotten.
+    """
 
     number: int
     name: str
-    read: Callable[[], tuple[bytes | None, Iterable[bytes]]]
+    read: Callable[..., tuple[bytes | None, Iterable[bytes]]]
     secret: bytes | None
 
 
@@ -207,8 +210,11 @@ class Storage(ABC):
         ]
 
     def _snapshot_and_tail(
-        self, market: int, name: str, entry: int, body: bytes | None
+        self, market: int, name: str, entry: int, body: bytes | None, whole: bool = False
     ) -> tuple[bytes | None, Iterable[bytes]]:
+        if whole and body is not None:
+            self._damaged.add(market)
+            body = None
         head = EMPTY if body is None else self._head_of_snapshot(market, name, entry, body)
         self._heads[market] = head.n
         return None if head is EMPTY else body, self._tail(market, head)

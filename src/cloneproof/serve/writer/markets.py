@@ -13,7 +13,7 @@ from cloneproof.serve.market.dice import make_secret
 from cloneproof.serve.market.entries import Appended, Known, by_key, decode
 from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import go_on, recover, take_snapshot
+from cloneproof.serve.market.replay import SnapshotError, go_on, recover, take_snapshot
 from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.storage.storage import Line, RemoteBlock, Storage
 
@@ -42,7 +42,12 @@ class ServedMarkets:
         markets = cls()
         for number, name, read, secret in storage.markets():
             try:
-                markets.enter(number, recover(*read(), secret))
+                try:
+                    market = recover(*read(), secret)
+                except SnapshotError as problem:
+                    log.warning("market %r: %s; it is rebuilt now", name, problem)
+                    market = recover(*read(whole=True), secret)
+                markets.enter(number, market)
             except (ServeError, msgspec.MsgspecError) as damage:
                 storage.set_aside(number)
                 markets.numbers[name], markets.names[number] = number, name
