@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-from cloneproof.boards import Scores, find_copies, read_scores
+from cloneproof.boards import Scores, copied_scores, read_scores
 
 KINDS = ("full", "missing", "coarse", "tenths", "degenerate", "families", "clusters")
 SIZES = ((20, 12, 8), (60, 30, 20), (150, 60, 40))  # models, tasks, producers
@@ -57,7 +57,7 @@ def main(boards: int, first: int) -> None:
     """Print a line for each kind and size."""
     for size in SIZES:
         for kind in KINDS:
-            wrong = sum(bool(find_copies(honest_board(kind, first + seed, *size)).pairs) for seed in range(boards))
+            wrong = sum(bool(copied_scores(honest_board(kind, first + seed, *size)).pairs) for seed in range(boards))
             print(f"{kind:12} {size[0]:4} models {size[1]:3} tasks: {wrong} of {boards} boards", flush=True)
 
 
@@ -71,7 +71,7 @@ def found(scores: Scores, noise: float, seed: int) -> int:
         scores.models + names, scores.tasks, np.vstack([scores.values, again]), scores.producers + makers,
         scores.parents + ("",) * COPIES,
     )  # fmt: skip
-    pairs = {frozenset(pair.models) for pair in find_copies(board).pairs}
+    pairs = {frozenset(pair.models) for pair in copied_scores(board).pairs}
     return sum(frozenset((scores.models[k], name)) in pairs for k, name in zip(originals, names, strict=True))
 
 

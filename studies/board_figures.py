@@ -15,28 +15,21 @@ from scipy.special import ndtri
 from cloneproof.boards import (
     Board,
     BoardAdvice,
-    NamedFlagships,
     Panel,
-    ReservoirBoard,
     Standing,
     read_board,
     recommend_board,
     variant_inflation,
-    variants_among_entrants,
 )
-from cloneproof.boards.advice import NAMED
-from cloneproof.boards.entrants import LISTING
 from cloneproof.boards.listing import ListingRule
 from cloneproof.boards.study import SPREADS as INFLATED
 from cloneproof.boards.study import UNEQUAL
 
 VOTES = (30, 1_590, 50_085)
 MOST_MODELS = 5
-PRODUCER = 8  # the one whose variants are followed among entrants, by rank from 0
 VARIANTS = 5
 SPREADS = (0, 5, 10, 15, 20, 40)  # Elo: standard deviation of a variant's strength about its model's
 SUBSETS = 10  # random halves of a producer's models
-RUNS = 200
 
 
 def main(path: str) -> None:
@@ -55,18 +48,6 @@ def main(path: str) -> None:
             added = (found.usual, found.leader, found.reservoir, found.champion)
             numbers = (f"{each.value:8.2f} +- {each.error:.2f}" for each in added)
             print(f"  Elo added by {variants} variants, spread {spread}:", *numbers, f"{found.ceiling:8.2f}")
-        for rule in LISTING:
-            found = variants_among_entrants(
-                board,
-                board.names[PRODUCER],
-                VARIANTS,
-                battles=votes * len(board.models) // 2,
-                rule=rule,
-                empty=True,
-                runs=RUNS,
-            )
-            numbers = (f"{each.value:8.2f} +- {each.error:.2f}" for each in (found.wrong_pairs, found.ranks, found.elo))
-            print(f"  among entrants: {rule:24}", *numbers)
 
 
 def show_rules(board: Board, votes: int) -> BoardAdvice:
@@ -74,26 +55,9 @@ def show_rules(board: Board, votes: int) -> BoardAdvice:
     advice = recommend_board(board, battles=votes * len(board.models) // len(board.names))
     print(votes, advice.rule, f"best model missed with chance {advice.missed:.3f} at most")
     for row in advice.rows:
-        if row.gain_random is None:  # simulated, without laws of counts
-            print(f"  {row.rule.name:40}{row.wrong_pairs.value:8.2f}{row.gain_best.value:+8.3f} of {row.pairs:,} pairs")
-            continue
         gains = f"{row.gain_best.value:+8.3f}{row.gain_random.value:+8.3f}{withholding(board, row.rule):+8.3f}"
         print(f"  {row.rule.name:40}{row.wrong_pairs.value:8.2f}{gains}")
-    for row in advice.naming:
-        wrong = "".join(f"{each.value:8.2f}" for each in (row.self_ranked, row.named, row.half_named))
-        gains = "".join(f"{naming_gain(board, advice.rule, row.noise, share):+8.3f}" for share in NAMED)
-        print(f"  off by {row.noise:g} Elo: wrong pairs if self-ranked, named, half named{wrong}; ranks gained{gains}")
     return advice
-
-
-def naming_gain(board: Board, rule: ReservoirBoard, noise: float, share: float) -> float:
-    """Ranks gained by naming one's flagship while the others do not, averaged over producers with two or more."""
-    standing, named = Standing(Panel(board), rule), NamedFlagships(rule, noise, share)
-    gains = [
-        standing.rank(name) - standing.rank(name, named.law(standing.panel, own, [1] * len(own)))
-        for name, own in standing.panel.models.items() if len(own) > 1
-    ]  # fmt: skip
-    return float(np.mean(gains))
 
 
 def unequal_variants(board: Board, rule: ListingRule, spread: float) -> float:

@@ -101,10 +101,10 @@ def test_models_that_look_like_one_can_be_accepted(tmp_path):
         table[task][11] = table[task][4]
     with (tmp_path / "scores.csv").open("w", newline="") as file:
         csv.writer(file).writerows([table, *zip(*table.values(), strict=True)])
-    (name,) = ids(cp.boards.find_copies(table))
+    (name,) = ids(cp.boards.copied_scores(table))
     for order in (1, -1):
         shuffled = {key: values[::order] for key, values in table.items()}
-        assert ids(cp.boards.find_copies(shuffled)) == {name}
+        assert ids(cp.boards.copied_scores(shuffled)) == {name}
     command = ["board", tmp_path / "scores.csv"]
     assert run(*command).returncode == 1
     assert name in run(*command).stdout
@@ -112,18 +112,17 @@ def test_models_that_look_like_one_can_be_accepted(tmp_path):
     assert run(*command, "--known", known(tmp_path, name)).returncode == 0
 
 
-def test_a_board_names_its_rule_its_near_equal_models_and_pairs():
+def test_a_board_names_its_rule_and_its_near_equal_models():
     battles = cp.boards.read_board(
         {"model_a": ["x 1", "x 1", "x 2", "y 1"] * 30, "model_b": ["y 1", "z 1", "z 1", "x 2"] * 30,
          "winner": (["model_a", "model_b", "model_a", "model_b", "tie"] * 24)}, owners="first-word",
     )  # fmt: skip
-    study = cp.boards.study_board(battles, recommend=False, runs=2)
+    study = cp.boards.study_board(battles, recommend=False)
     kinds = [one.kind for one in study.named]
     assert (study.verdict == "exploitable") == ("rule" in kinds)
     assert kinds.count("near-equal") == sum(row.ranks.low > 0 for row in study.earned)
     accepted = study.accepting(dict.fromkeys(ids(study)))
     assert accepted.new == ()
-    assert accepted.copies.known == accepted.known
     other = replace(study, listing="cap(3)", known={})
     assert [one.kind for one in other.named if one not in study.named] == (["rule"] if "rule" in kinds else [])
 

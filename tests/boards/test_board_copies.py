@@ -25,7 +25,7 @@ def planted(scores, sources, rows):
 
 def found_of(scores, sources):
     wanted = {frozenset((scores.models[k], f"copy of {k}")) for k in sources}
-    found = {frozenset(pair.models) for pair in boards.find_copies(scores).pairs}
+    found = {frozenset(pair.models) for pair in boards.copied_scores(scores).pairs}
     return len(wanted & found), len(found - wanted)
 
 
@@ -34,7 +34,7 @@ def test_different_models_are_rarely_found(kind, monkeypatch):
     monkeypatch.setattr("cloneproof.boards.copies.PLANTED", 1)  # how often a copy would be found is not asked here
     # at a rate of .05 more than 12 of 40 boards are wrong with a probability below one in a million, as are all of 5
     number, most = (40, 12) if LONG else (5, 4)
-    wrong = sum(bool(boards.find_copies(honest_board(kind, seed, 40, 30, 14)).pairs) for seed in range(number))
+    wrong = sum(bool(boards.copied_scores(honest_board(kind, seed, 40, 30, 14)).pairs) for seed in range(number))
     assert wrong <= most
 
 
@@ -43,7 +43,7 @@ def test_a_copy_with_one_task_changed_is_found():
     row = scores.values[7].copy()
     task = int(np.flatnonzero(np.isfinite(row))[3])
     row[task] = 1 - row[task]
-    (pair,) = boards.find_copies(planted(scores, [7], row)).pairs
+    (pair,) = boards.copied_scores(planted(scores, [7], row)).pairs
     assert set(pair.models) == {"model 7", "copy of 7"}
     assert pair.kinship == "none declared"
     assert pair.differ == (f"task {task}",)
@@ -56,7 +56,7 @@ def test_where_none_is_found_the_answer_says_how_often_a_copy_would_be():
     table = {"model": [f"m{k}" for k in range(6)], **{f"task {k}": rows[:, k] for k in range(8)}}
     others = dice.uniform(size=(100, 40))  # all different
     long = {"model": [f"m{k}" for k in range(100)], **{f"task {k}": others[:, k] for k in range(40)}}
-    few, many = boards.find_copies(table), boards.find_copies(long)
+    few, many = boards.copied_scores(table), boards.copied_scores(long)
     assert few.pairs == many.pairs == ()
     assert few.power.high < 0.5 < many.power.low
     answer = next(iter(few.sections()))
@@ -87,7 +87,7 @@ def test_scores_that_many_have_are_no_evidence():
     scores = honest_board("full", 4, 60, 30, 20)
     values = scores.values.copy()
     values[:20, 2:] = 0.0
-    assert boards.find_copies(replace(scores, values=values)).pairs == ()
+    assert boards.copied_scores(replace(scores, values=values)).pairs == ()
 
 
 def test_kin_stand_apart_and_are_compared_with_kin():
@@ -95,10 +95,10 @@ def test_kin_stand_apart_and_are_compared_with_kin():
     twice = planted(scores, [9], scores.values[9])
     declared = replace(twice, parents=(*twice.parents[:-1], "model 9"))
     own = replace(twice, producers=(*twice.producers[:-1], twice.producers[9]))
-    kinds = [boards.find_copies(each).pairs[0].kinship for each in (twice, declared, own)]
+    kinds = [boards.copied_scores(each).pairs[0].kinship for each in (twice, declared, own)]
     assert kinds == ["none declared", "declared", "same producer"]
-    assert "of one producer or declared kin" in str(boards.find_copies(own))
-    assert "no kinship declared" not in str(boards.find_copies(own))
+    assert "of one producer or declared kin" in str(boards.copied_scores(own))
+    assert "no kinship declared" not in str(boards.copied_scores(own))
 
 
 def test_siblings_and_parents_are_kin():
@@ -121,7 +121,7 @@ def test_strength_is_the_first_factor_and_does_not_depend_on_the_scale_of_tasks(
 
 def test_places_and_gains_are_those_of_the_entries():
     scores = honest_board("full", 8, 60, 30, 20)
-    (group,) = boards.find_copies(planted(scores, [3], scores.values[3])).groups
+    (group,) = boards.copied_scores(planted(scores, [3], scores.values[3])).groups
     assert set(group.models) == {"model 3", "copy of 3"}
     assert group.places[1] == group.places[0] + 1
     assert group.gain == 0.5
@@ -168,7 +168,7 @@ def test_the_command_lists_who_is_in_a_finding_and_by_which_tasks(files):
     assert pair["tied"] == [task for task, x in zip(scores.tasks, scores.values[2], strict=True) if np.isfinite(x)]
     kin = run_command(*asked, "--kin", str(folder / "kin.csv"))
     assert json.loads(kin.stdout)["pairs"][0]["kinship"] == "declared"
-    page = html_page(boards.find_copies(folder / "long.csv"))
+    page = html_page(boards.copied_scores(folder / "long.csv"))
     assert "reason to look" in page
     assert "every model is taken for its own producer" in page
 

@@ -12,9 +12,7 @@ import pytest
 
 from cloneproof import boards, examples
 from cloneproof.boards.board import win_chance
-from cloneproof.boards.entrants import _share_won, _shared, _tested
 from cloneproof.boards.laws import balanced_law, champion_of_all, champion_of_slots, published
-from cloneproof.boards.variants import Standing
 from cloneproof.laws.counts import binomial_floats as law_of
 from cloneproof.report.page import html_page
 from support.board_by_hand import expected_prize, listed_best
@@ -35,7 +33,7 @@ def small_board(votes: int = 400) -> boards.Board:
 
 @cache
 def small_study():
-    return boards.study_board(small_board(120), runs=2)
+    return boards.study_board(small_board(120))
 
 
 def over_assignments(value, means, copies):
@@ -61,6 +59,19 @@ def test_no_variants_and_no_withholding_pay_on_a_reservoir_board(weight, seed):
 
     honest = over_assignments(value, means, (1, 1, 1))
     assert all(over_assignments(value, means, copies) <= honest for copies in COPIES)
+
+
+def test_who_knows_its_best_model_gains_no_more_by_copies_than_by_listing_it_alone():
+    rng, lists = np.random.default_rng(4), [each for each in product(range(3), repeat=3) if any(each)]
+    for _ in range(3):
+        slots, tests, fresh, weight = 2, int(rng.integers(1, 3)), int(rng.integers(0, 2)), int(rng.integers(1, 3))
+        prize = [Fraction(int(x)) for x in np.cumsum(rng.integers(0, 4, weight * tests + fresh + 1))]
+        numbers = slots, tests, fresh, weight
+        known = {
+            copies: expected_prize(MEANS, [Fraction(each, sum(copies)) for each in copies], *numbers, prize)
+            for copies in lists
+        }
+        assert max(known.values()) == known[0, 0, 1]
 
 
 def test_the_same_check_catches_the_usual_board():
@@ -130,17 +141,6 @@ def test_copies_can_pay_where_the_best_listing_is_provisional():
     assert over_assignments(value, means, (2, 1)) == Fraction(19, 24)
 
 
-def test_withholding_can_pay_where_one_champion_fights_on_fresh_votes_and_never_on_a_reservoir_board():
-    means, search = (Fraction(9, 20), Fraction(9, 10), Fraction(19, 20)), 6
-
-    def value(order, copies):
-        listed = [mean for mean, times in zip(order, copies, strict=True) for _ in range(times)]
-        return fresh_champion(listed, search // len(listed), listed)
-
-    gain = over_assignments(value, means, (1, 1, 0)) - over_assignments(value, means, (1, 1, 1))
-    assert gain > Fraction(7, 1000)
-
-
 def test_wrong_pairs_are_those_of_a_simulation():
     board, rng, runs = small_board(), np.random.default_rng(3), 40_000
     rule = boards.ReservoirBoard(4, 30, 60, 2)
@@ -185,55 +185,6 @@ def test_bradley_terry_is_evalicas():
     )
     assert ours.values == pytest.approx(theirs - theirs.mean(), abs=0.5)  # ours has a weak prior
     assert np.abs(ours.values - (truth - truth.mean())).max() < 6 * ours.errors.max()
-    for method in ("elo", "borda"):
-        other = boards.rate(battles, method)
-        assert np.corrcoef(other.values, truth)[0, 1] > 0.9
-        assert (other.errors > 0).all()
-
-
-def test_variants_among_entrants_share_their_battles_and_their_seed():
-    options = {"battles": 4000, "runs": 20, "seed": 1}
-    gain = boards.variants_among_entrants(small_board(), "ana", 3, **options)
-    assert gain == boards.variants_among_entrants(small_board(), "ana", 3, **options)
-    assert gain.elo.low > 0
-    assert gain.share.low > 0
-    assert 0 <= gain.wrong_pairs.value < 3
-    known = small_board(votes=5000)  # only the variants are new there
-    uniform, boosted = (
-        boards.variants_among_entrants(known, "ana", 3, sampling=rule, **options) for rule in ("uniform", "boost")
-    )
-    assert boosted.share.low > uniform.share.high
-
-
-def test_rules_among_entrants_are_as_accurate_as_on_a_panel_and_exposure_cannot_be_gamed_by_slots():
-    board = boards.read_board(examples.board(), owners="first-word")
-    votes, models = 500, len(board.models)
-    options = {"battles": votes * models // 2, "runs": 60, "seed": 2, "empty": True}
-    name = board.names[2]
-    best = boards.variants_among_entrants(board, name, 5, **options)
-    panel = Standing(boards.Panel(board), boards.BestListing(votes)).wrong_pairs().value
-    assert (
-        abs(best.wrong_pairs.value - panel) < 2 * best.wrong_pairs.error + 0.2 * panel
-    )  # other computation, near world
-    assert best.elo.low > 0
-    slots = boards.variants_among_entrants(board, name, 5, rule="reservoir", **options)
-    assert slots.share.value == slots.share.error == 0
-    assert slots.elo.low < 0.5 * best.elo.value
-    sure, noisy = (
-        boards.variants_among_entrants(board, name, 5, rule=rule, **options) for rule in ("best-of", "you-rank-we-rank")
-    )
-    assert noisy.wrong_pairs.low > sure.wrong_pairs.value
-
-
-def test_private_selection():
-    made = boards.private_selection(10, 1000, lead=10)
-    rng = np.random.default_rng(5)
-    rates = rng.binomial(1000, 0.5, (20_000, 10)).max(axis=1) / 1000
-    elo = np.log(rates / (1 - rates)) * 400 / np.log(10)
-    assert made.inflation == pytest.approx(elo.mean(), rel=0.02)
-    assert made.explained == pytest.approx((elo >= 10).mean(), abs=0.03)
-    assert boards.private_selection(1, 1000).inflation == pytest.approx(0, abs=1e-6)
-    assert made.fresh_votes(made.inflation / 2) == pytest.approx(1000, abs=1)
 
 
 SPELLINGS = [
@@ -274,7 +225,7 @@ def test_ratings_and_win_rates(tmp_path):
 def test_the_command_and_its_page(tmp_path):
     page, battles = tmp_path / "page.html", tmp_path / "battles.csv"
     examples.write("board", battles)
-    done = run_command("board", str(battles), "--owners", "first-word", "--runs", "2", "--votes", "100", "--json",
+    done = run_command("board", str(battles), "--owners", "first-word", "--votes", "100", "--json",
                        "--html", str(page))  # fmt: skip
     assert done.returncode == 1
     found = json.loads(done.stdout)
@@ -292,7 +243,7 @@ def written(tmp_path, text):
 def test_scores_far_apart_are_rated():
     """Everybody is sure to win or to lose there, so that the likelihood is flat; once a crash of Cholesky's."""
     read = boards.read_board({"model": list("abcd"), "score": [1000, 1100, 1200, 10420], "votes": [10] * 4})
-    assert len(boards.study_board(read, runs=2, recommend=False).entrants) == 3
+    assert boards.study_board(read, recommend=False).left == ()
     for scale in (0, 300, 3e3, 1e5):
         truth = scale * np.linspace(-1, 1, 9)
         wins = np.random.default_rng(1).binomial(50, win_chance(truth[:, None] - truth)) * (1 - np.eye(9))
@@ -317,24 +268,22 @@ def test_standard_errors_say_what_votes_are_worth():
     assert narrow.typical_votes() > 4 * counted.typical_votes()
 
 
-def test_a_board_against_one_reference_has_no_battles_between_entrants():
+def test_a_board_against_one_reference_says_whom_slots_meet():
     board = boards.read_board({"model": ["p", "q", "r"], "win_rate": [0.6, 0.4, 0.5], "n_total": [100] * 3})
-    study = boards.study_board(board, runs=2)
-    assert study.entrants == study.rules == ()
+    study = boards.study_board(board)
     assert study.advice.opponents == "the reference"
-    assert "Among entrants" not in html_page(study)
 
 
 def test_time_caps_a_study_and_what_is_left_is_said(tmp_path):
-    study = boards.study_board(small_board(), runs=2, seconds=0)
-    assert study.gains == () and study.advice is None and study.entrants == ()  # noqa: PT018 (one thing: nothing)
-    assert len(study.left) == 3
+    study = boards.study_board(small_board(), seconds=0)
+    assert study.gains == () and study.advice is None  # noqa: PT018 (one thing: nothing)
+    assert len(study.left) == 2
     assert "no time" in html_page(study)
     file = written(tmp_path, "model,score,votes\np,1200,100\nq,1180,100\nr,1150,100\n")
     done = run_command("board", file, "--seconds", "1e-6", "--html", str(tmp_path / "page.html"))
     assert done.returncode == 3
     said = " ".join(done.stdout.split())
-    assert "not answered: what variants gain 3 of the producers; what to run instead; what" in said
+    assert "not answered: what variants gain 3 of the producers; what to run instead" in said
 
 
 def test_linear_algebra_has_one_thread_during_a_study_and_a_second_study_is_the_same():
@@ -346,7 +295,7 @@ def test_linear_algebra_has_one_thread_during_a_study_and_a_second_study_is_the_
         seen.update(each["num_threads"] for each in pools.threadpool_info() if each["user_api"] == "blas")
 
     with pools.threadpool_limits(limits=2, user_api="blas"):
-        again = boards.study_board(small_board(120), runs=2, progress=look)
+        again = boards.study_board(small_board(120), progress=look)
     assert seen == {1}
     assert small_study().left == ()
     assert again.to_dict() | {"seconds": 0} == small_study().to_dict() | {"seconds": 0}
@@ -359,13 +308,13 @@ def test_the_page_accuses_nobody_and_says_first_that_producers_were_not_named():
     assert not re.search(rf"\b({'|'.join(study.board.names)})\b", header)
     assert "the 5 models that were on this board" in page  # whom a slot meets
     table = {"model": ["p", "q", "r"], "score": [1200, 1180, 1150], "votes": [100] * 3}
-    alone = html_page(boards.study_board(boards.read_board(table), recommend=False, runs=2))
+    alone = html_page(boards.study_board(boards.read_board(table), recommend=False))
     assert "every model is taken for its own producer" in alone[alone.index("<header") : alone.index("</header>")]
 
 
 def test_a_producer_that_cannot_rise_gets_an_axis_of_ranks_and_not_of_roundings():
     gap = replace(small_board(), ratings=np.array([900.0, 800.0, 40.0, 10.0, -90.0]))
-    page = html_page(boards.study_board(gap, producer="ana", recommend=False, runs=2))
+    page = html_page(boards.study_board(gap, producer="ana", recommend=False))
     ticks = [float(text.replace("\u2212", "-")) for text in re.findall(r">(\u2212?\d*\.\d+)</text>", page)]
     assert min(abs(tick) for tick in ticks if tick) >= 0.005
     assert "move nobody up" in page
@@ -411,19 +360,3 @@ def test_the_tuned_board_is_as_good_as_any_on_a_fine_grid():
     ]  # fmt: skip
     best = min(boards.Standing(panel, rule).wrong_pairs().value for rule in grid)
     assert tuned <= 1.02 * best
-
-
-def test_battles_of_slots_drawn_one_by_one_have_the_law_of_pairs():
-    """Shares won in both worlds: means, and products within and between the worlds, differ by less than six errors."""
-    honest = np.array([0.0, 100.0, -50.0, 30.0, 0.0, 200.0])
-    copied = np.where(np.arange(6) % 3 == 1, 250.0, honest)
-    dice = np.random.default_rng(5)
-
-    def moments(world):
-        first, second = world
-        return np.concatenate([first, second, first * second, first[:-1] * first[1:], second[:-1] * first[1:]])
-
-    one_by_one = np.array([moments(_tested(honest, copied, 9.0, dice)) for _ in range(4000)])
-    by_pairs = np.array([moments(map(_share_won, _shared(honest, copied, 9.0, dice))) for _ in range(4000)])
-    error = np.sqrt((one_by_one.var(axis=0) + by_pairs.var(axis=0)) / 4000)
-    assert (np.abs(one_by_one.mean(axis=0) - by_pairs.mean(axis=0)) < 6 * error).all()

@@ -113,7 +113,7 @@ def board_study():
         "model": list("pqrstu"), "organization": ["ana", "ana", "bo", "bo", "cy", "<di>"],
         "score": [1200, 1150, 1190, 1100, 1050, 1010], "votes": [500] * 6,
     }  # fmt: skip
-    return replace(cp.boards.study_board(cp.boards.read_board(table), runs=2), left=("a question",))
+    return replace(cp.boards.study_board(cp.boards.read_board(table)), left=("a question",))
 
 
 def board_copies():
@@ -121,12 +121,6 @@ def board_copies():
     pair = LikePair(("p", "q"), ("ana", "<di>"), "none declared", 0.98, 4e9, ("t0", "t1", "t2"), ("t3",))
     table = cp.boards.read_scores({"model": list("pqr"), **{f"t{k}": [1.5, 1.5, 2.0 + k] for k in range(5)}})
     return BoardCopies(table, 0.05, 3, (pair,), (LikeModels(("p", "q"), (1, 2), 0.5),))
-
-
-def competition():
-    """Submissions of three teams, of which one has several."""
-    table = {"team": list("ppqr"), "submission": list("abcd"), "score": [0.7, 0.8, 0.75, 0.6]}
-    return cp.boards.study_competition(cp.boards.read_submissions(table))
 
 
 def results(folder):
@@ -138,7 +132,6 @@ def results(folder):
         "log study": study,
         "board study": board_study(),
         "board copies": board_copies(),
-        "competition": competition(),
         "same items": cp.same_items(
             {"title": ["Stone mug", "NEW: stone mug"], "shop": ["ana", "ana"]}, "title", "shop"
         ),

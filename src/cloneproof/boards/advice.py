@@ -20,42 +20,22 @@ from cloneproof._data import Data
 from cloneproof.boards.board import Board
 from cloneproof.boards.listing import (
     BestListing,
-    FreshChampion,
     ListingRule,
-    NamedFlagships,
     Panel,
     Provisional,
     ReservoirBoard,
-    SelfRanked,
 )
 from cloneproof.boards.rating import one_thread
 from cloneproof.boards.rules import RuleRow, judged, listing_rule
 from cloneproof.boards.variants import FEW_AVERAGED, MOST_AVERAGED, Standing, signed
-from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
 from cloneproof.mechanisms.parameters.pattern_search import PatternSearch
 
 PARTS: Final = 20  # the share of the battles that tests get is a multiple of one part in this many
 STRIDES: Final = (6, 2, 1)  # of the search for parameters, in rungs of their ladders
-NOISES: Final = (0.0, 20.0, 40.0, 80.0)  # standard deviations in Elo of the self-rankings compared,
-FEW_NOISES: Final = (0.0, 40.0)  # and these in a quick comparison
-NAMED: Final = (1.0, 0.5)  # shares of the draws that producers give to the model that they name
 SHOWN: Final = 5  # variants in the comparison of rules
-NAMES: Final = ("fresh-votes(2000, over=10)", "last-of(1)", "mean-of", "cap(3)", "elo", "deviation-ratings")
+NAMES: Final = ("fresh-votes(2000, over=10)", "last-of(1)", "mean-of", "cap(3)")
 SAME: Final = 1.02  # factor of the battles up to which rules have as many
-
-
-@dataclass(frozen=True)
-class NamingRow:
-    """Wrong pairs if producers say which of their models is best, and err by `noise` Elo (standard deviation)."""
-
-    noise: float
-    self_ranked: Estimate
-    """You-Rank-We-Rank: the listing ranked first counts."""
-    named: Estimate
-    """The recommended board, every slot holding what its producer named."""
-    half_named: Estimate
-    """The recommended board, half of the draws going to what the producer named, the rest to its other models."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +44,7 @@ class BoardAdvice(Data):
 
     keys_of_data = (
         "slots=rule.slots", "tests=rule.tests", "fresh=rule.fresh", "weight=rule.weight", "balanced=rule.balanced",
-        "battles", "pairs", "opponents", "missed", "promise", "price", "rules=rows", "naming",
+        "battles", "pairs", "opponents", "missed", "promise", "price", "rules=rows",
     )  # fmt: skip
 
     rule: ReservoirBoard
@@ -76,8 +56,6 @@ class BoardAdvice(Data):
     """Opponents of every slot and every listing."""
     missed: float
     """Chance that no slot holds a producer's best model, for the producer for whom it is largest."""
-    naming: tuple[NamingRow, ...]
-    """What the producers' own knowledge is worth to the board, whatever weights they declared."""
     averaged: int = MOST_AVERAGED
     """Producers, evenly spaced ones of more, over whom gains are averaged."""
 
@@ -87,10 +65,9 @@ class BoardAdvice(Data):
         start = "If Bradley-Terry holds, no" if self.rule.balanced else "No"
         return (
             f"{start} copies and no withholding raise a producer's expected prize, whatever the others do, as long "
-            "as it does not know which of its models is better. Who knows may name its flagship, by weights on its "
-            "models: for everybody, whatever they know, no list with copies earns more than the best weights on "
-            "distinct models. A variant that is stronger or weaker than its model is no copy but a new model, and may "
-            "raise the prize."
+            "as it does not know which of its models is better. Who knows gains no more by copies of the best one than "
+            "by listing it alone. A variant that is stronger or weaker than its model is no copy but a new model, and "
+            "may raise the prize."
         )
 
     @property
@@ -101,8 +78,8 @@ class BoardAdvice(Data):
         """
         ours = next(row for row in self.rows if row.rule.proven)
         others = [row for row in self.rows if not row.rule.proven and not row.rule.trusting]
-        others = [row for row in others if row.pairs == self.pairs and row.battles <= SAME * ours.battles]
-        rivals = [row for row in others if row.gain_best.value <= ours.gain_best.value and row.gain_random]
+        others = [row for row in others if row.battles <= SAME * ours.battles]
+        rivals = [row for row in others if row.gain_best.value <= ours.gain_best.value]
         missed = (
             f" Slots are draws: a producer's best model may be in none of them, with a chance of up to "
             f"{self.missed:.2f}."
@@ -116,10 +93,10 @@ class BoardAdvice(Data):
             f"The proof costs {dearer:.1f} wrong pairs of {self.pairs:,}: {ours.wrong_pairs.value:.1f} against "
             f'{best.wrong_pairs.value:.1f} with the rule "{best.rule.name}", same battles and opponents.{text} Five '
             f"copies of a best model that its producer knows gain {signed(ours.gain_best.value)} ranks against "
-            f"{signed(best.gain_best.value)}, of a random one {_random(ours)} against {_random(best)}. These are "
-            "averages on this board: without a proof copies or "
+            f"{signed(best.gain_best.value)}, of a random one {signed(ours.gain_random.value)} against "
+            f"{signed(best.gain_random.value)}. These are averages on this board: without a proof copies or "
             "withholding can pay elsewhere. The proof is worth it where producers can list many models and do not know "
-            f"the best. If all know it and name it, {self.naming[0].named.value:.1f} pairs are wrong."
+            "the best."
         )
 
 
@@ -153,9 +130,6 @@ def recommend_board(
         tests = max(1, votes * share // PARTS)
         return Provisional(tests, max(1, budget - models * tests // producers), turns)
 
-    def champion(share: int) -> FreshChampion:
-        return FreshChampion(budget * share // PARTS, budget - budget * share // PARTS, turns)
-
     def reservoir(slots: int, share: int, weight: int) -> ReservoirBoard:
         tests = max(1, budget * share // PARTS // slots)
         return ReservoirBoard(slots, tests, max(1, budget - slots * tests), weight, turns)
@@ -169,15 +143,11 @@ def recommend_board(
         lambda slots, share, weight: wrong(reservoir(slots, share, weight), reservoir(slots, share, weight).tests),
         (_ladder(1, budget // 2), parts, [0, *_ladder(1, budget)]), (2 * most, PARTS // 2, 2),
     ))  # fmt: skip
-    ranked = [SelfRanked(votes, noise, balanced=turns) for noise in (NOISES if thorough else FEW_NOISES)]
     averaged = MOST_AVERAGED if thorough else FEW_AVERAGED
     rules: list[ListingRule] = [
         BestListing(votes, balanced=turns),
-        *ranked,
         provisional(*_best(lambda share: wrong(provisional(share), provisional(share).votes), (parts,), (PARTS // 2,))),
-        champion(*_best(lambda share: wrong(champion(share), champion(share).search // most), (parts,), (PARTS // 2,))),
         *(listing_rule(name, board, votes, balanced=turns) for name in NAMES),
-        NamedFlagships(ours),
         ours,
     ]
     used = listing_rule(listing, board, votes, balanced=turns)
@@ -187,24 +157,9 @@ def recommend_board(
         rows.append(judged(panel, rule, in_use=rule.name == used.name, averaged=averaged))
         if progress is not None:
             progress(done + 1, len(rules))
-    weights = [board.weights_of(own) for own in panel.models.values()]  # of the best model first
-    missed = max(float(1 - odds[0] / odds.sum()) ** ours.slots for odds in weights)
+    missed = (1 - 1 / most) ** ours.slots
     pairs, opponents = producers * (producers - 1) // 2, _opponents(board, panel, turns)
-    by_rule = dict(zip(rules, rows, strict=True))
-    naming = tuple(_naming(panel, ours, rule.noise, by_rule[rule].wrong_pairs) for rule in ranked)
-    return BoardAdvice(ours, tuple(rows), budget, pairs, opponents, missed, naming, averaged)
-
-
-def _naming(panel: Panel, ours: ReservoirBoard, noise: float, ranked: Estimate) -> NamingRow:
-    """Return the wrong pairs if producers name flagships with this error, beside those of their self-ranking."""
-    check_time("comparison of names")
-    fine = panel.fine(ours.tests)
-    wrong = [Standing(fine, NamedFlagships(ours, noise, share)).wrong_pairs() for share in NAMED]
-    return NamingRow(noise, ranked, *wrong)
-
-
-def _random(row: RuleRow) -> str:
-    return "" if row.gain_random is None else signed(row.gain_random.value)
+    return BoardAdvice(ours, tuple(rows), budget, pairs, opponents, missed, averaged)
 
 
 def _opponents(board: Board, panel: Panel, turns: bool) -> str:

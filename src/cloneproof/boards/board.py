@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from cloneproof._checks import count
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError, brief
-from cloneproof.mechanisms.online.registration import MOST_WEIGHT
 
 Floats = NDArray[np.float64]
 Source = Literal["battles", "ratings", "win rates"]
@@ -35,10 +33,6 @@ class Battles:
     """Battles between models: `wins[i, j]` is how often i beat j, where a tie is half a win for both."""
 
     wins: Floats
-    first: NDArray[np.int32]
-    second: NDArray[np.int32]
-    points: Floats
-    """1 where the first model won, 0 where the second did, one half for a tie; in the order of the battles."""
 
     @property
     def counts(self) -> Floats:
@@ -47,7 +41,7 @@ class Battles:
 
     @staticmethod
     def from_sequence(models: int, first: Iterable[int], second: Iterable[int], points: Iterable[float]) -> Battles:
-        """Count battles that are given one after the other.
+        """Count battles: `points` are 1 where the first model won, 0 where the second did, one half for a tie.
 
         >>> Battles.from_sequence(2, [0, 1], [1, 0], [1, 0.5]).wins.tolist()
         [[0.0, 1.5], [0.5, 0.0]]
@@ -57,7 +51,7 @@ class Battles:
         wins = np.zeros((models, models))
         np.add.at(wins, (left, right), won)
         np.add.at(wins, (right, left), 1 - won)
-        return Battles(wins, left, right, won)
+        return Battles(wins)
 
 
 @dataclass(frozen=True)
@@ -75,8 +69,6 @@ class Board:
     """Win rates against a fixed reference, where the table had these."""
     panel: Floats | None = None
     """Ratings of the models that all are measured against; None: the models of the board."""
-    weights: NDArray[np.int64] | None = None
-    """Odds of each model in the draws from its producer's models, from 0 to 1,000; None: all are equal."""
     notes: tuple[str, ...] = ()
     """Guesses made when the board was read."""
 
@@ -93,24 +85,8 @@ class Board:
         if len(set(self.models)) < len(self.models):
             twice = next(name for name in self.models if self.models.count(name) > 1)
             raise BoardError(f"expected each model once, got {brief(twice)} twice; merge its rows")
-        self._check_weights()
         if not (np.isfinite(self.ratings).all() and np.isfinite(self.errors).all() and (self.errors >= 0).all()):
             raise BoardError("expected finite ratings and standard errors from 0 on, got others; drop those rows")
-
-    def _check_weights(self) -> None:
-        if self.weights is None:
-            return
-        if len(self.weights) != len(self.models):
-            raise BoardError(f"expected a weight for each of {len(self.models):,} models, got {len(self.weights):,}")
-        for model, weight in zip(self.models, self.weights.tolist(), strict=True):
-            count(weight, f"the weight of {brief(model)}", 0, MOST_WEIGHT, BoardError)
-        drawn = {name for name, weight in zip(self.producers, self.weights, strict=True) if weight}
-        never = next((name for name in self.producers if name not in drawn), None)
-        if never is not None:
-            raise BoardError(
-                f"expected a weight above 0 for a model of each producer, got none for {brief(never)}; name its "
-                "flagship, or give no weights for its models"
-            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,11 +105,6 @@ class Board:
         if not own:
             raise BoardError(f"expected a producer of this board, got {brief(producer)}; one is {self.names[0]!r}")
         return np.asarray(sorted(own, key=lambda i: -self.ratings[i]), dtype=np.int64)
-
-    def weights_of(self, models: Iterable[int]) -> Floats:
-        """Return the odds of these models in draws from their producer's."""
-        weights = np.ones(len(self.models)) if self.weights is None else self.weights
-        return np.asarray(weights[list(models)], dtype=float)
 
     def chances(self) -> Floats:
         """Return the probability that each model (row) beats each opponent of the panel (column).
@@ -186,7 +157,6 @@ class Board:
             votes=self.votes[index],
             battles=None,
             means=None if self.means is None else self.means[index],
-            weights=None if self.weights is None else self.weights[index],
             panel=self.ratings if self.panel is None else self.panel,
         )
 
@@ -201,12 +171,6 @@ def simulated_mean(values: Floats, runs: str) -> Estimate:
     """Return the mean of values of independent runs, described in words, with its 99 % interval."""
     error = DEVIATIONS * float(np.std(values, ddof=1)) / len(values) ** 0.5
     return Estimate(float(np.mean(values)), error, "confidence", f"{runs}, 99 %")
-
-
-def wrong_pairs(scores: Floats, strengths: Floats) -> float:
-    """Return how many pairs scores put in the wrong order; a tie, of scores or of strengths, is one half."""
-    right = np.sign(scores[:, None] - scores) * np.sign(strengths[:, None] - strengths)
-    return float((1 - right)[np.triu_indices(len(scores), 1)].sum() / 2)
 
 
 def win_chance(difference: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Models that look like one: in a table of scores by ties to the last digit, and near-ties; in battles by opponents.
+"""Models of a table of scores that look like one: by ties to the last digit, and near-ties.
 
 Unrelated models tie on a task by chance: more often where scores are coarse or many models have the same one, and more
 often if they are equally strong. So each tie has a chance of its own, from models of other producers. An e-value
@@ -10,44 +10,29 @@ away. What is left of two unrelated models has a correlation near 0, whose law i
 producers; what is left of near-copies has one near 1, but for a few tasks. The second e-value compares these, and a
 pair's e-value is the average of both.
 
-In battles, a model's log-odds against an opponent are its strength less the opponent's, and a deviation: how their
-styles meet. Two entries of one model share strength and deviations. So opponents are cells as weeks of a log are
-(`analysis.copying.fingerprints`), with the opponents' strengths as effects. Battles of the two with each other are left
-out. How much unrelated models deviate and share is fitted to other pairs of different producers, and for models of one
-producer to other such pairs.
-
-e-BH (`analysis.copying.discoveries`) says which pairs are findings at the level.
+e-BH (Wang and Ramdas 2022) says which pairs are findings at the level.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp, ndtri
+from scipy.special import logsumexp, ndtri
 
-from cloneproof._arrays import FloatArray
 from cloneproof._checks import number_in
-from cloneproof._clock import check_time
 from cloneproof._data import fields_of
 from cloneproof._findings import NamedFinding, WithFindings
-from cloneproof.analysis.copying.discoveries import discoveries
-from cloneproof.analysis.copying.fingerprints import TYPICAL, CellTable
-from cloneproof.analysis.copying.judging import joined
-from cloneproof.analysis.copying.power import estimated_power
-from cloneproof.analysis.copying.records import CopyPower
-from cloneproof.boards.board import ELO, Board, Floats, Kinship, Scores
-from cloneproof.boards.rating import fitted as fitted_strengths
-from cloneproof.boards.reading import holds_scores, read_board, read_scores
+from cloneproof._groups import joined
+from cloneproof.boards.board import Floats, Kinship, Scores
+from cloneproof.boards.reading import read_scores
 from cloneproof.errors import BoardError
 
 LEVEL: Final = 0.05  # false discovery rate
-LEAST_SHARED: Final = 5  # tasks or opponents that both models of a pair have
+LEAST_SHARED: Final = 5  # tasks that both models of a pair have
 LEAST_TIES: Final = 0.2  # share of the shared tasks on which models must tie for ties to count
 FEWEST_TIES: Final = 3  # ties that count at all
 COMMON: Final = 0.05  # share of unrelated models with one score from which on a tie in it says nothing
@@ -62,17 +47,12 @@ LEAST_SPREAD: Final = 0.1  # of the correlations of unrelated models, as atanh
 LARGEST: Final = 600.0  # ln of an e-value that is stated
 PLANTED: Final = 20  # second entries that are planted where none was found
 SEED: Final = 43
-MOST_COMPARED: Final = 150  # pairs whose e-values by opponents are computed, the most promising; others count as 0
-MOST_ROWS: Final = 400  # models that are all fitted; of a larger board those of the pairs that are looked at
-MOST_FITTED: Final = 40  # pairs that the law of unrelated models is fitted to
 UNRELATED: Final = np.tanh(np.linspace(-4.0, 4.0, 161))  # grid of the correlations of unrelated models
-
-ComparedBy = Literal["tasks", "opponents"]
 
 
 @dataclass(frozen=True)
 class LikePair:
-    """Two models that look like one; of battles, tasks are opponents and scores the shares of battles won.
+    """Two models that look like one.
 
     kinship   "same producer", "declared" (one is adapted from the other, or both from one model) or "none declared"
     nearness  correlation of their scores beyond what their strengths explain
@@ -112,7 +92,6 @@ class LikeModels:
 class BoardCopies(WithFindings):
     """Pairs of models that look like one, at a level of false discoveries, the strongest first.
 
-    by     "tasks" or "opponents", in which models were compared
     power  how often a model entered twice would have been found, if none was and some were compared
     """
 
@@ -122,7 +101,6 @@ class BoardCopies(WithFindings):
     hypotheses: int
     pairs: tuple[LikePair, ...]
     groups: tuple[LikeModels, ...]
-    by: ComparedBy = "tasks"
     power: CopyPower | None = None
 
     @property
@@ -130,7 +108,7 @@ class BoardCopies(WithFindings):
         return tuple(NamedFinding("models", pair.models) for pair in self.pairs)
 
     def to_dict(self) -> dict[str, object]:
-        table = {"models": len(self.scores.models), self.by: len(self.scores.tasks), "notes": list(self.scores.notes)}
+        table = {"models": len(self.scores.models), "tasks": len(self.scores.tasks), "notes": list(self.scores.notes)}
         findings = {"findings": self.finding_rows}
         return {**table, **findings, **fields_of(self, "level", "hypotheses", "pairs", "groups", "power")}
 
@@ -149,7 +127,7 @@ class Strengths:
     variance: Floats
 
 
-def find_copies(
+def copied_scores(
     scores: object,
     *,
     owners: object = None,
@@ -157,30 +135,26 @@ def find_copies(
     columns: Mapping[str, str] | None = None,
     level: float = LEVEL,
 ) -> BoardCopies:
-    """Find models of a table of scores, or of a board of battles, that look like one, whoever lists them.
+    """Find models of a table of scores that look like one, whoever lists them.
 
     A finding is a reason to look, never an accusation. The expected share of findings about different models is at most
     the level, if scores of different models are independent given their strengths, up to correlations of the law that
     is fitted: to pairs of different producers, and to declared kin for those.
 
-    scores   `Scores`, a `Board` with battles, or a table as `read_scores`, which explains `owners`, `kin` and
-             `columns`, or `read_board` takes it
+    scores   `Scores`, or a table as `read_scores` takes it, which explains `owners`, `kin` and `columns`
     level    the false discovery rate that is aimed at
     """
     wanted = number_in(level, "the level of false discoveries", 0, 1, low_open=True, error=BoardError)
-    if not isinstance(scores, Scores | Board):
-        if holds_scores(scores, columns):
-            scores = read_scores(scores, owners=owners, kin=kin, columns=columns)
-        else:
-            scores = read_board(scores, owners=owners, columns=columns)
-    table, compared, planted = _by_opponents(scores) if isinstance(scores, Board) else _by_tasks(scores)
-    by: ComparedBy = "opponents" if isinstance(scores, Board) else "tasks"
+    table = scores if isinstance(scores, Scores) else read_scores(scores, owners=owners, kin=kin, columns=columns)
+    compared = _compare(table.values, table.unrelated)
+    if not compared.asked.any():
+        raise BoardError(f"expected two models that share {LEAST_SHARED} tasks, got none; add tasks")
     asked, pairs = int(compared.asked.sum()), compared.pairs
-    chosen = discoveries(compared.log_e, np.ones(len(pairs)), max(asked, 1), wanted)
-    listed = tuple(_listed(table, compared, number, by) for number in chosen)
+    chosen = discoveries(compared.log_e, asked, wanted)
+    listed = tuple(_listed(table, compared, number) for number in chosen)
     groups = _groups(table, compared.strengths.strength, [pairs[number] for number in chosen])
-    power = None if listed else _power(planted, asked, wanted)
-    return BoardCopies(table, wanted, asked, listed, groups, by, power)
+    power = None if listed else _power(table, compared, asked, wanted)
+    return BoardCopies(table, wanted, asked, listed, groups, power)
 
 
 class ComparedModels(NamedTuple):
@@ -191,16 +165,6 @@ class ComparedModels(NamedTuple):
     log_e: Floats
     nearness: Floats
     strengths: Strengths
-
-
-Planted = Callable[[np.random.Generator], float]  # draws ln of the e-value of a model that is entered twice
-
-
-def _by_tasks(scores: Scores) -> tuple[Scores, ComparedModels, Planted]:
-    compared = _compare(scores.values, scores.unrelated)
-    if not compared.asked.any():
-        raise BoardError(f"expected two models that share {LEAST_SHARED} tasks, got none; add tasks")
-    return scores, compared, partial(_planted, scores, compared)
 
 
 def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None = None) -> ComparedModels:
@@ -236,17 +200,44 @@ def _planted(scores: Scores, compared: ComparedModels, dice: np.random.Generator
     return float(max(_compare(values, scores.unrelated, (first, second)).log_e, default=-np.inf))
 
 
-def _power(planted: Planted, asked: int, level: float) -> CopyPower | None:
-    """Return how often a second entry has the e-value that a single finding needs; None if nothing was asked."""
+def discoveries(log_e: Floats, hypotheses: int, level: float) -> list[int]:
+    """Return the places of the discoveries by e-BH (Wang and Ramdas 2022), the strongest first.
+
+    E-values are given as logarithms; hypotheses without one count as e = 0.
+
+    >>> discoveries(np.log([90.0, 50.0, 2.0]), hypotheses=4, level=0.05)
+    [0, 1]
+    """
+    order = np.argsort(-log_e, kind="stable")
+    ranks = np.arange(1, len(order) + 1)
+    passed = np.flatnonzero(log_e[order] >= np.log(hypotheses / level) - np.log(ranks))
+    return [int(number) for number in order[: passed[-1] + 1]] if len(passed) else []
+
+
+@dataclass(frozen=True)
+class CopyPower:
+    """Chance with which a second entry would have been found, and a 95 % interval for it (Clopper and Pearson)."""
+
+    chance: float
+    low: float
+    high: float
+    draws: int
+
+
+def _power(scores: Scores, compared: ComparedModels, asked: int, level: float) -> CopyPower:
+    """Return how often a second entry has the e-value that a single finding needs."""
+    from scipy.stats import binomtest  # slow to import
+
     dice = np.random.default_rng(SEED)
-    hits = [planted(dice) >= np.log(asked / level) for _ in range(PLANTED if asked else 0)]
-    return estimated_power(2, sum(map(int, hits)), PLANTED) if hits else None
+    hits = sum(_planted(scores, compared, dice) >= np.log(asked / level) for _ in range(PLANTED))
+    low, high = binomtest(int(hits), PLANTED).proportion_ci()
+    return CopyPower(hits / PLANTED, float(low), float(high), PLANTED)
 
 
-def _listed(scores: Scores, compared: ComparedModels, number: int, by: ComparedBy) -> LikePair:
+def _listed(scores: Scores, compared: ComparedModels, number: int) -> LikePair:
     pair, log_e = compared.pairs[number], float(compared.log_e[number])
     one, other = (scores.values[model] for model in pair)
-    tied = (one == other) & (by == "tasks")  # equal shares of battles won are no ties
+    tied = one == other
     apart = np.abs(np.subtract(*compared.strengths.left[list(pair)]))
     order = np.argsort(-np.nan_to_num(apart), kind="stable")
     names = [tuple(listed[place] for place in pair) for listed in (scores.models, scores.producers)]
@@ -352,84 +343,3 @@ def _log_near(fitted: Strengths, pair: tuple[int, int], counted: np.ndarray, spr
     alike = terms[: len(NEAR)] + (np.log(usual / close) + gap / (2 * usual) - gap / (2 * close)) / 2
     apart = terms[len(NEAR) :] + prior - logsumexp(prior)
     return float(logsumexp(alike) - np.log(len(NEAR)) - logsumexp(apart))
-
-
-class OpponentTable(CellTable):
-    """Wins of models (rows) by opponent (columns)."""
-
-    def counts(self, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Return the battles and wins of some models, without those with each other."""
-        rounds, totals = super().counts(arms)
-        rounds[:, list(arms)] = totals[:, list(arms)] = 0
-        return rounds, totals
-
-    def _evidence(self, rounds: FloatArray, totals: FloatArray, own: FloatArray | None = None) -> FloatArray:
-        """Return the evidence by the opponents that the models met; of a large board those are few."""
-        check_time("comparison of models")
-        met = np.flatnonzero(rounds.any(axis=0))
-        met = met if len(met) else np.arange(1)
-        narrow = copy(self)
-        narrow.effects = self.effects[met]
-        return super(OpponentTable, narrow)._evidence(rounds[:, met], totals[:, met], own)
-
-
-def _by_opponents(board: Board) -> tuple[Scores, ComparedModels, Planted]:
-    """Compare the most promising pairs of models of a board of battles; scores are shares of battles won."""
-    if board.battles is None:
-        raise BoardError(
-            "expected scores by task, or battles, to compare models in, got one number for each; give a table of those"
-        )
-    check_time("comparison of models")
-    wins, rounds = board.battles.wins, board.battles.counts
-    shares = np.divide(wins, rounds, out=np.full(wins.shape, np.nan), where=rounds > 0)
-    scores = Scores(board.models, board.models, shares, board.producers, ("",) * len(board.models), board.notes)
-    unrelated = scores.unrelated
-    met = (rounds > 0).astype(np.float32)
-    asked = np.triu(met @ met.T >= LEAST_SHARED, 1)
-    levels = fitted_strengths(wins, board.ratings / ELO)
-    chances = expit(levels[:, None] - levels)
-    information = rounds * chances * (1 - chances)
-    left = (wins - rounds * chances) / np.sqrt(np.maximum(information * (1 + TYPICAL * information), 1e-12))
-    left = left.astype(np.float32)
-    alike = left @ left.T
-    squares = left**2 @ met.T
-    near = alike / np.sqrt(np.maximum(squares * squares.T, 1e-12))
-    errors = 1 / (information.sum(axis=1) + 1) + TYPICAL / np.maximum(met.sum(axis=1), 1)
-    gap = (levels[:, None] - levels) ** 2 / (errors[:, None] + errors)
-    order = np.argsort(np.where(asked, gap / 2 - alike, np.inf), axis=None, kind="stable")[:MOST_COMPARED]
-    pairs = [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, asked.shape), strict=True) if asked[i, j]]
-    ranked = np.argsort(-levels, kind="stable")
-    spaced = [(int(ranked[k]), int(ranked[k + 1 + k % LEAST_SHARED])) for k in range(len(ranked) - LEAST_SHARED)]
-    apart = [pair for pair in spaced if unrelated[pair]][:: max(1, len(spaced) // MOST_FITTED)]
-    kin = [(int(i), int(j)) for i, j in zip(*np.nonzero(asked & ~unrelated), strict=True)]
-    kin = kin[:: max(1, len(kin) // MOST_FITTED)][:MOST_FITTED]
-    drawn = np.argwhere(asked)
-    if len(wins) > MOST_ROWS:
-        drawn = drawn[np.linspace(0, len(drawn) - 1, min(len(drawn), MOST_FITTED)).astype(int)]
-    # Of a large board only the models of these pairs are fitted, by all of their opponents, in the models' places.
-    looked_at = np.unique([*np.ravel(pairs).astype(int), *np.ravel([*apart, *kin]).astype(int), *drawn.ravel()])
-    rows = np.arange(len(wins)) if len(wins) <= MOST_ROWS else looked_at
-    others = np.setdiff1d(np.flatnonzero(met[rows].any(axis=0)), rows)
-    columns = np.concatenate([rows, others])
-    at = {int(model): place for place, model in enumerate(rows)}
-    table = OpponentTable(rounds[np.ix_(rows, columns)], wins[np.ix_(rows, columns)], [board.models[i] for i in rows])
-
-    def places(pair: Sequence[int]) -> tuple[int, int]:
-        return at[int(pair[0])], at[int(pair[1])]
-
-    def weights(pair: tuple[int, int]) -> FloatArray:
-        alike_pairs = apart if unrelated[pair] else [*apart, *kin]
-        return table.weights([board.models[model] for model in pair], [places(each) for each in alike_pairs])
-
-    def planted(dice: np.random.Generator) -> float:
-        check_time("comparison of models")
-        one, other = map(int, dice.permutation(dice.choice(drawn)))
-        return table.log_drawn(places((one, other)), at[one], weights((one, other)), dice)
-
-    log_e = []
-    for pair in pairs:
-        check_time("comparison of models")
-        log_e.append(table.log_one_item(*table.counts(places(pair)), weights(pair)))
-    nearness = np.array([near[pair] for pair in pairs])
-    strengths = Strengths(board.ratings, shares, np.ones(len(shares)))
-    return scores, ComparedModels(asked, pairs, np.array(log_e), nearness, strengths), planted

@@ -9,17 +9,16 @@ lies between is luck of selection and, where strengths differ, the lead of the b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from scipy.special import ndtr
 
 from cloneproof._clock import check_time
-from cloneproof._data import Data, fields_of
-from cloneproof._findings import NamedFinding, WithFindings
+from cloneproof._data import Data
+from cloneproof._findings import NamedFinding
 from cloneproof.boards.board import Board, Floats
-from cloneproof.boards.reading import Submissions
 from cloneproof.engines.estimate import Estimate
 
 APART: Final = 2.0  # standard errors of a difference up to which entries are near
@@ -113,58 +112,3 @@ def _measured(values: Floats, errors: Floats, dice: np.random.Generator) -> tupl
 def _interval(values: Floats) -> Estimate:
     low, high = np.quantile(values, [0.025, 0.975])
     return Estimate(float(values.mean()), float(high - low) / 2, "estimated", f"{DRAWS} sets of strengths, 95 %")
-
-
-@dataclass(frozen=True)
-class Competition(WithFindings):
-    """Submissions of a competition: what the best of several is worth, and who would rank where by other rules."""
-
-    said_in = "competition"
-    submissions: Submissions
-    noise: float
-    """Standard deviation of a score by luck."""
-    stated: bool
-    """Whether the table states it; else all that a team's scores differ is taken for luck, which is the most."""
-    earned: tuple[Earned, ...]
-    places: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Rank of each team by each rule, as measured."""
-
-    @property
-    def named(self) -> tuple[NamedFinding, ...]:
-        return gained_ranks(self.earned)
-
-    @property
-    def changed(self) -> dict[str, int]:
-        """Number of teams whose rank another rule would change."""
-        usual = self.places["best-of"]
-        return {
-            rule: sum(usual[team] != place for team, place in ranks.items())
-            for rule, ranks in self.places.items() if rule != "best-of"
-        }  # fmt: skip
-
-    def to_dict(self) -> dict[str, object]:
-        counts = {team: len(own) for team, own in self.submissions.groups.items()}
-        found = {"submissions": counts, "findings": self.finding_rows}
-        return {**found, **fields_of(self, "noise", "stated", "earned", "places", "changed")}
-
-
-def study_competition(submissions: Submissions) -> Competition:
-    """Say what best-of-k is worth in a competition, in points and ranks."""
-    scores, groups = submissions.scores, submissions.groups
-    stated = submissions.errors is not None
-    several = [scores[own] for own in groups.values() if len(own) > 1]
-    freedom = sum(len(own) - 1 for own in several)
-    pooled = (sum(own.var() * len(own) for own in several) / max(freedom, 1)) ** 0.5
-    errors = np.full(len(scores), pooled) if submissions.errors is None else submissions.errors
-    by_rule = {
-        "best-of": [scores[own].max() for own in groups.values()],
-        "last-of(1)": [scores[own[-1]] for own in groups.values()],
-        "mean-of": [scores[own].mean() for own in groups.values()],
-        "cap(3)": [scores[own[:3]].max() for own in groups.values()],
-    }
-    places = {
-        rule: {group: 1 + sum(bool(other > own) for other in values) for group, own in zip(groups, values, strict=True)}
-        for rule, values in by_rule.items()
-    }
-    worth = of_groups(submissions.names, scores, errors, groups) if errors.any() else ()
-    return Competition(submissions, float(errors.mean()), stated, worth, places)

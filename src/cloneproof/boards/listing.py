@@ -14,39 +14,32 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Final
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, logit, ndtri
 
-from cloneproof._checks import count, number_in
+from cloneproof._checks import count
 from cloneproof.boards.board import ELO, Board, Floats, win_chance
 from cloneproof.boards.laws import (
     balanced_law,
     best_of,
     champion_of_all,
     champion_of_slots,
-    mixture,
     normal_law,
     published,
     stretched,
 )
 from cloneproof.errors import BoardError
-from cloneproof.laws.counts import CountLaw, binomial_floats, scale
+from cloneproof.laws.counts import CountLaw, binomial_floats
 
 RESOLUTION: Final = 5.0  # units of a coarse panel in a standard deviation of a count
 FINE: Final = 8.0  # the same of a panel in which rules are judged
 NORMAL: Final = 500  # battles from which on rules are judged by normal counts
-NODES: Final = 81  # nodes of the integral over the noise of a self-ranking
 FINEST: Final = 2_000  # least number of steps from 0 to 1 of a mean of counts
 RUNS: Final = 4  # runs of neighbours on the board, for which parameters are searched
 IN_RUN: Final = 8  # producers in each
-LEAST_NAMED: Final = 1e-3  # chance that one is named of those that are left out, the unlikeliest
-FEW_TESTS: Final = 30  # listings of a producer whose tests its battles are still resolved for
-FARTHEST: Final = 20_000  # Elo, more than any rating
-NEGLIGIBLE: Final = 1e-18  # weight below which a node is left out
-_noise = cache(np.polynomial.hermite_e.hermegauss)
 
 
 class Panel:
@@ -108,7 +101,6 @@ class Panel:
             producers=(*board.producers, *[name] * variants), ratings=np.append(board.ratings, rating + steps),
             errors=np.append(board.errors, np.zeros(variants)), votes=np.append(board.votes, np.zeros(variants, int)),
             panel=panel, means=None if board.means is None else np.append(board.means, rows.mean(axis=1)),
-            weights=None if board.weights is None else np.append(board.weights, [board.weights[best]] * variants),
         )  # fmt: skip
         more.means = np.append(self.means, rows.mean(axis=1))
         more.variances = np.append(self.variances, (rows * (1 - rows)).mean(axis=1))
@@ -141,10 +133,9 @@ class ListingRule:
     """Rule that turns battles into a published score for each producer.
 
     proven  whether a theorem says that no copies and no withholding pay
-    in_elo  whether scores are Elo points, and not counts
     """
 
-    proven = in_elo = False
+    proven = False
 
     @property
     def name(self) -> str:
@@ -254,63 +245,6 @@ class MeanListing(ByListing):
 
 
 @dataclass(frozen=True)
-class EloListing(ByListing):
-    """Ratings by Elo with steps of `step` points, in place of counts; a producer is as good as its best listing.
-
-    Against opponents of known ratings a rating moves by `step` times (won - chance to win), so it forgets at the rate
-    step * p (1 - p) / ELO a battle and ends up normal about the strength, with a variance of step * ELO / 2, however
-    many battles there are.
-    """
-
-    step: float = 4.0
-    in_elo = True
-
-    @property
-    def name(self) -> str:
-        return f"elo({self.step:g})"
-
-    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        board = panel.board
-        start = (
-            0.0 if board.means is not None else float((board.ratings if board.panel is None else board.panel).mean())
-        )
-        laws: dict[int, CountLaw] = {}
-        for model in models:
-            kept = math.exp(-self.step * float(panel.variances[model]) / ELO * self.votes)
-            centre = (1 - kept) * (float(board.ratings[model]) - start) + FARTHEST
-            variance = self.step * ELO / 2 * (1 - kept**2)
-            laws[model] = normal_law(2 * FARTHEST, centre / (2 * FARTHEST), variance / (2 * FARTHEST), 1)
-        return best_of([laws[model] for model in _listings(models, copies)])
-
-
-@dataclass(frozen=True)
-class SelfRanked(ByListing):
-    """You-Rank-We-Rank (Hays et al. 2026): a listing scores the least of those that its producer ranks before it.
-
-    The best published score is thus that of the listing ranked first. Producers err by `noise` Elo (standard
-    deviation).
-    """
-
-    noise: float = 0.0
-
-    trusting = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number_in(self.noise, "the noise of a self-ranking", 0, error=BoardError)
-
-    @property
-    def name(self) -> str:
-        return f"you-rank-we-rank({self.noise:g})" if self.noise else "you-rank-we-rank"
-
-    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        listed = _listings(models, copies)
-        chosen = _ranked_first(panel.board.ratings[listed], self.noise)
-        parts = zip((panel.law(model, self.votes, balanced=self.balanced) for model in listed), chosen, strict=True)
-        return mixture([scale(law, share) for law, share in parts])
-
-
-@dataclass(frozen=True)
 class Provisional(ListingRule):
     """Every listing fights `votes` battles; the best is provisional until `fresh` more battles, which alone count.
 
@@ -343,35 +277,8 @@ class Provisional(ListingRule):
 
 
 @dataclass(frozen=True)
-class FreshChampion(ListingRule):
-    """`search` battles per producer, divided equally over its listings; the best listing then fights `fresh` more."""
-
-    search: int
-    fresh: int
-    balanced: bool = False
-    name = "one champion on fresh votes"
-
-    @property
-    def tests(self) -> int:
-        return self.search // FEW_TESTS
-
-    @property
-    def scale(self) -> int:
-        return self.fresh
-
-    def _with_listings(self, listed: int) -> Provisional:
-        return Provisional(max(1, self.search // max(1, listed)), self.fresh, self.balanced)
-
-    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        return self._with_listings(sum(copies)).law(panel, models, copies)
-
-    def battles(self, listed: int) -> int:
-        return self._with_listings(listed).battles(listed)
-
-
-@dataclass(frozen=True)
 class ReservoirBoard(ListingRule):
-    """`slots` draws from the listings, by the producer's weights, `tests` battles each; the best fights `fresh` more.
+    """`slots` draws from the listings, `tests` battles each; the best fights `fresh` more.
 
     The score is `weight` times the champion's count in its test plus its fresh count. With `balanced` the opponents of
     the panel take turns, and the theorem then assumes Bradley-Terry.
@@ -401,16 +308,9 @@ class ReservoirBoard(ListingRule):
         return self.weight * self.tests + self.fresh
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        """Return the law if every listing of a model has the model's weight: copies are weights by another name."""
-        return self.law_of_draws(panel, models, panel.board.weights_of(models) * np.asarray(copies))
-
-    def law_of_draws(self, panel: Panel, models: Sequence[int], weights: Floats) -> CountLaw:
-        """Return the law of the published score if slots hold these models with these odds."""
-        if not weights.any():
-            raise BoardError("expected a listing with a weight above 0, got none; a producer lists what it names")
-        own = [model for model, weight in zip(models, weights, strict=True) if weight]
+        own, times = zip(*((model, times) for model, times in zip(models, copies, strict=True) if times), strict=True)
         laws = [panel.law(model, self.tests, balanced=self.balanced) for model in own]
-        champions = champion_of_slots(laws, weights[weights > 0] / weights.sum(), self.slots)
+        champions = champion_of_slots(laws, np.array(times) / sum(times), self.slots)
         fresh = [panel.law(model, self.fresh, balanced=self.balanced) for model in own]
         return published(champions, fresh, self.weight)
 
@@ -418,75 +318,8 @@ class ReservoirBoard(ListingRule):
         return self.slots * self.tests + self.fresh
 
 
-@dataclass(frozen=True)
-class NamedFlagships(ListingRule):
-    """A reservoir board on which each producer gives a `share` of its draws to the model that it believes best.
-
-    Nothing is proven of weights that a producer has chosen: others may be better. The rest is divided over its other
-    models. Producers err by `noise` Elo (standard deviation), as under `SelfRanked`.
-    """
-
-    board: ReservoirBoard
-    noise: float = 0.0
-    share: float = 1.0
-    trusting = True
-
-    def __post_init__(self) -> None:
-        number_in(self.noise, "the noise of a name", 0, error=BoardError)
-        number_in(self.share, "the share of the draws", 0, 1, error=BoardError, low_open=True)
-
-    @property
-    def name(self) -> str:
-        more = [f"{self.noise:g}"] * (self.noise > 0) + [f"share={self.share:g}"] * (self.share < 1)
-        return f"one-flagship({', '.join(more)})" if more else "one-flagship"
-
-    @property
-    def scale(self) -> int:
-        return self.board.scale
-
-    @property
-    def balanced(self) -> bool:
-        return self.board.balanced
-
-    @property
-    def tests(self) -> int:
-        return self.board.tests
-
-    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        own = [model for model, times in zip(models, copies, strict=True) if times]
-        rest = 1 if len(own) == 1 else (1 - self.share) / (len(own) - 1)
-        parts = []
-        chances = _ranked_first(panel.board.ratings[own], self.noise)
-        order = np.argsort(chances)
-        chances[order[np.cumsum(chances[order]) <= LEAST_NAMED]] = 0
-        for place, chance in enumerate(chances / chances.sum()):
-            if chance:
-                weights = np.where(np.arange(len(own)) == place, self.share, rest)
-                law = self.board.law_of_draws(panel, own, weights)
-                parts.append(scale(law, chance))
-        return mixture(parts)
-
-    def battles(self, listed: int) -> int:
-        return self.board.battles(listed)
-
-
 def _listings(models: Sequence[int], copies: Sequence[int]) -> list[int]:
     listed = [model for model, times in zip(models, copies, strict=True) for _ in range(times)]
     if not listed:
         raise BoardError("expected at least one listing, got none; a producer without one is not on the board")
     return listed
-
-
-def _ranked_first(ratings: Floats, noise: float) -> Floats:
-    """Return the chance of each listing to be ranked first by a producer who sees ratings with normal noise."""
-    if noise == 0:
-        best = ratings == ratings.max()
-        return np.asarray(best / best.sum(), dtype=float)
-    nodes, weights = _noise(NODES)
-    nodes, weights = nodes[weights > NEGLIGIBLE], weights[weights > NEGLIGIBLE]
-    seen = ratings[:, None] + noise * nodes[None, :]
-    below = ndtr((seen[:, None, :] - ratings[None, :, None]) / noise)
-    for i in range(len(ratings)):
-        below[i, i] = 1.0
-    chance = below.prod(axis=1) @ weights
-    return np.asarray(chance / chance.sum(), dtype=float)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, Scores, votes_information
-from cloneproof.boards.rating import rate
+from cloneproof.boards.rating import bradley_terry
 from cloneproof.errors import BoardError, brief
 from cloneproof.logs.columns import guessed_column, named_column
 from cloneproof.logs.sources import LogSource, log_source
@@ -35,8 +35,6 @@ MEANINGS: Final[dict[str, tuple[str, ...]]] = {  # what a column may be called, 
     "producer": ("organization", "organisation", "producer", "owner", "maker", "org", "developer", "team", "company"),
     "task": ("task", "task_name", "benchmark", "dataset", "metric"),
     "kin": ("adapted_from", "base_model", "parent", "derived_from", "finetuned_from"),
-    "submission": ("submission", "submission_id", "entry", "attempt"),
-    "time": ("time", "timestamp", "submitted_at", "submission_time"),
     "producer_a": ("organization_a", "producer_a", "owner_a", "team_a"),
     "producer_b": ("organization_b", "producer_b", "owner_b", "team_b"),
 }
@@ -47,62 +45,16 @@ TIE: Final = frozenset({
 })  # fmt: skip
 OF_SCORES: Final = frozenset({"model", "task", "score", "producer", "kin"})  # meanings in a table of scores
 NAME_THEM: Final = "name them with --column MEANING=COLUMN (columns= in Python)"
-OF_SUBMISSIONS: Final = frozenset({"producer", "submission", "score", "time", "error"})  # in a competition's table
 LEAST_TASKS: Final = 5  # columns of numbers that make a table of scores
 PERCENT: Final = 100.0
 QUANTILE: Final = 1.959964  # half of a 95 % interval, in standard errors
-
-
-class Submissions(NamedTuple):
-    """Scores of a competition, from the first submission to the last; higher is better."""
-
-    names: tuple[str, ...]
-    teams: tuple[str, ...]
-    scores: Floats
-    errors: Floats | None
-    notes: tuple[str, ...]
-
-    @property
-    def groups(self) -> dict[str, NDArray[np.int64]]:
-        """Places of each team's submissions."""
-        return {team: np.flatnonzero(np.array(self.teams) == team) for team in dict.fromkeys(self.teams)}
-
-
-def holds_submissions(source: object, columns: Mapping[str, str] | None = None) -> bool:
-    """Return whether a table has submissions of teams with scores."""
-    meanings = _columns(log_source(source), columns or {})
-    return {"producer", "submission", "score"} <= set(meanings) and not {"first", "task"} & set(meanings)
-
-
-def read_submissions(source: object, *, columns: Mapping[str, str] | None = None) -> Submissions:
-    """Read scores of a competition: columns team, submission and score; optional: time, standard_error.
-
-    Without times submissions are taken in the order of the table.
-    """
-    if not holds_submissions(source, columns):
-        raise BoardError(f"expected columns team, submission and score, got others; {NAME_THEM}")
-    table = log_source(source)
-    meanings = {name: column for name, column in _columns(table, columns or {}).items() if name in OF_SUBMISSIONS}
-    rows = [dict(zip(meanings, row, strict=True)) for row in _texts(table, list(meanings.values()))]
-    if "time" in meanings:
-        late = [str(row["time"] or "") for row in rows]
-        numbers = all(re.fullmatch(r"[-+]?\d+(\.\d*)?", text) for text in late)
-        rows = [rows[i] for i in sorted(range(len(rows)), key=lambda i: float(late[i]) if numbers else late[i])]
-    teams = tuple(str(row["producer"] or "") for row in rows)
-    if len(set(teams)) < 2 or "" in teams:
-        raise BoardError(f"expected the names of two teams or more, got {brief(sorted(set(teams)))}; name each row's")
-    scores = np.array([_number(row["score"], "score") for row in rows])
-    errors = np.array([_number(row["error"], "error") for row in rows]) if "error" in meanings else None
-    return Submissions(tuple(str(row["submission"]) for row in rows), teams, scores, errors, tuple(_guesses(meanings)))
 
 
 def read_board(
     source: object,
     *,
     owners: object = None,
-    weights: object = None,
     columns: Mapping[str, str] | None = None,
-    method: str = "bradley-terry",
 ) -> Board:
     """Read a board from files or a table.
 
@@ -113,20 +65,14 @@ def read_board(
     owners : mapping, file or "first-word", optional
         Who made which model: a mapping, a file with two columns, or the first word of a model's name. Default: a column
         of the table; where there is none, every model is its own producer.
-    weights : mapping or file, optional
-        Odds of models in the draws of a reservoir board, whole numbers from 0 to 1,000: a mapping, or a file with two
-        columns. A producer's models that are left out have weight 0, so one line names its flagship. If all of them
-        are left out, they are drawn equally often, as by default.
     columns : mapping, optional
         Columns by meaning where the guess is wrong, e.g. ``{"first": "left", "winner": "label"}``.
-    method : {"bradley-terry", "elo", "borda"}
-        How battles are rated.
     """
     table = log_source(source)
     meanings = _columns(table, columns or {})
     if {"first", "second", "winner"} <= set(meanings):
         models, producers, battles = _battles(table, meanings)
-        rated = rate(battles, method)
+        rated = bradley_terry(battles.wins)
         votes = battles.counts.sum(axis=1).astype(np.int64)
         named = _named_producers(models, producers, owners)
         board = Board(models, named, rated.values, rated.errors, votes, "battles", battles)
@@ -138,15 +84,12 @@ def read_board(
             "or, to look for copies, scores (model and a column for each task, or model, task, score); got "
             f"columns {', '.join(map(brief, list(table.columns)[:8]))}; {NAME_THEM}"
         )
-    notes = _guesses({meaning: name for meaning, name in meanings.items() if meaning not in ("submission", "time")})
+    notes = _guesses(meanings)
     if {"error", "interval", "low"} & set(meanings) and board.source != "battles":
         notes.append(
             f"the standard errors say that a model's votes are worth {board.typical_votes():,} (median); votes are "
             "counted so"
         )
-    if weights is not None:
-        board, given = _weighted(board, _two_columns(weights, "weights", "weight"))
-        notes.append(f"weights are given for {given:,} of {len(board.names):,} producers; the others' are equal")
     return replace(board, notes=tuple(notes))
 
 
@@ -231,21 +174,6 @@ def _score(text: str | None) -> float:
 
 def _guesses(meanings: Mapping[str, str]) -> list[str]:
     return [f"column {table_name!r} is taken for {meaning}" for meaning, table_name in meanings.items()]
-
-
-def _weighted(board: Board, given: Mapping[str, str]) -> tuple[Board, int]:
-    """Return the board with weights for the producers of the models named, and the number of these producers."""
-    unknown = next((model for model in given if model not in board.models), None)
-    if unknown is not None:
-        raise BoardError(f"expected weights of models of this board, got one of {brief(unknown)}; correct the name")
-    makers = dict(zip(board.models, board.producers, strict=True))
-    named = {makers[model] for model in given}
-    numbers = {model: _number(text, f"the weight of {brief(model)}") for model, text in given.items()}
-    values = np.array([numbers.get(model, float(maker not in named)) for model, maker in makers.items()])
-    wrong = values != values.astype(np.int64)
-    if wrong.any():
-        raise BoardError(f"expected whole numbers as weights, got {values[wrong][0]:g}; multiply them by ten or so")
-    return replace(board, weights=values.astype(np.int64)), len(named)
 
 
 def _columns(table: LogSource, wanted: Mapping[str, str]) -> dict[str, str]:

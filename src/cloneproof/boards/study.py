@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Final, Self
+from typing import Final
 
 from cloneproof._checks import count, number_in
 from cloneproof._clock import check_time
-from cloneproof._data import fields_of, to_data
-from cloneproof._findings import Accepted, NamedFinding, WithFindings
+from cloneproof._data import fields_of
+from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
 from cloneproof.boards.board import Board
-from cloneproof.boards.copies import BoardCopies, find_copies
 from cloneproof.boards.earned import Earned, earned, gained_ranks
-from cloneproof.boards.entrants import LISTING, SAMPLING, EntrantGain, variants_among_entrants
-from cloneproof.boards.inflation import PrivateSelection, VariantInflation, private_selection, variant_inflation
+from cloneproof.boards.inflation import VariantInflation, variant_inflation
 from cloneproof.boards.listing import ListingRule, Panel
 from cloneproof.boards.rating import one_thread
-from cloneproof.boards.rules import listing_rule, sample_board
+from cloneproof.boards.rules import listing_rule
 from cloneproof.boards.variants import COPIED, Standing, VariantGain
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.sampler import by_deadline
@@ -29,24 +27,10 @@ from cloneproof.errors import BoardError, OutOfTimeError
 
 StudyProgress = Callable[[int, int, str], None]
 VARIANTS: Final = (1, 2, SHOWN, 10)  # further listings whose gains are computed
-PRIVATE: Final = (3, 10, 27)  # private variants of one model
 TOP: Final = 10  # producers whose gains are computed for every number of variants
 ENOUGH: Final = 0.01  # ranks; a smaller gain counts as none
-RUNS: Final = 50  # simulated boards of up to FEW models; of more models there are fewer
-FEW: Final = 60
-LEAST_RUNS: Final = 10
-MOST_SIMULATED: Final = 350  # models of a simulated board
 UNEQUAL: Final = (SHOWN, 20)  # variants of unequal strengths
 SPREADS: Final = (0, 2, 5, 10, 20)  # Elo: standard deviations of their strengths
-
-
-def lead_of(board: Board, producer: str) -> float:
-    """Return the lead of a producer's best model over the best of all others in Elo points; negative if it trails."""
-    own = board.ratings[board.models_of(producer)[0]]
-    others = [rating for rating, name in zip(board.ratings, board.producers, strict=True) if name != producer]
-    if not others:
-        raise BoardError("expected two producers or more, got one; a lead is a lead over somebody")
-    return float(own - max(others))
 
 
 @dataclass(frozen=True)
@@ -60,21 +44,12 @@ class BoardStudy(WithFindings):
     """Votes a model, the median of the board's."""
     gains: tuple[VariantGain, ...]
     """On a fixed panel, by the rule in use."""
-    entrants: tuple[EntrantGain, ...]
-    """Where entrants fight each other, for the producer that is studied closest: the best listing by each rule of
-    sampling, the board's votes so far included. None on a board against one reference."""
-    rules: tuple[EntrantGain, ...]
-    """Gains of the same producer by each rule of listing, on a board that starts empty."""
-    private: tuple[PrivateSelection, ...]
     inflation: tuple[VariantInflation, ...]
     """What variants of unequal strength add to a score, here and on the recommended board."""
-    lead: float
     advice: BoardAdvice | None
     left: tuple[str, ...]
     """Questions for which there was no time."""
     seconds: float
-    copies: BoardCopies | None = None
-    """Models that look like one, if there are battles."""
     earned: tuple[Earned, ...] = ()
     """What near-equal models earn their producers now, the most first."""
     listing: str = "best-of"
@@ -82,14 +57,9 @@ class BoardStudy(WithFindings):
 
     @property
     def named(self) -> tuple[NamedFinding, ...]:
-        """The rule if variants gain by it, models that look like one, and what near-equal ones earn now."""
+        """The rule if variants gain by it, and what near-equal models earn now."""
         rule = [NamedFinding("rule", (self.listing,))] if self.verdict == "exploitable" else []
-        alike = () if self.copies is None else self.copies.named
-        return (*rule, *alike, *gained_ranks(self.earned))
-
-    def accepting(self, known: Mapping[str, Accepted] | None) -> Self:
-        copies = None if self.copies is None else self.copies.accepting(known)
-        return replace(self, known=known, copies=copies)
+        return (*rule, *gained_ranks(self.earned))
 
     @property
     def verdict(self) -> str:
@@ -110,18 +80,15 @@ class BoardStudy(WithFindings):
 
     def to_dict(self) -> dict[str, object]:
         board = self.board
-        models = zip(board.models, board.producers, board.ratings, board.errors, board.votes,
-                     board.weights_of(range(len(board.models))), strict=True)  # fmt: skip
+        models = zip(board.models, board.producers, board.ratings, board.errors, board.votes, strict=True)
         return {
             "verdict": self.verdict, "caveat": self.caveat, "left": list(self.left), "findings": self.finding_rows,
             "source": board.source, "votes": self.votes, "notes": list(board.notes),
             "models": [
-                {"model": model, "producer": maker, "rating": float(rating), "error": float(error), "votes": int(votes),
-                 "weight": int(weight)}
-                for model, maker, rating, error, votes, weight in models
+                {"model": model, "producer": maker, "rating": float(rating), "error": float(error), "votes": int(votes)}
+                for model, maker, rating, error, votes in models
             ],
-            **fields_of(self, "gains", "entrants"), "rules_among_entrants": to_data(self.rules),
-            **fields_of(self, "private", "inflation", "lead", "advice", "copies", "earned", "listing"),
+            **fields_of(self, "gains", "inflation", "advice", "earned", "listing"),
         }  # fmt: skip
 
 
@@ -133,7 +100,6 @@ def study_board(
     votes: int | None = None,
     recommend: bool = True,
     listing: str | ListingRule = "best-of",
-    runs: int | None = None,
     seed: int = 0,
     seconds: float | None = None,
     thorough: bool = False,
@@ -153,12 +119,12 @@ def study_board(
         Whether to tune a reservoir board and compare the rules.
     listing : str or rule
         The rule in use, such as "cap(3)" (`boards.listing_rule`), or a rule of one's own.
-    runs, seed : int
-        Of the simulation between entrants; by default 50 runs, fewer of boards with more than 60 models.
+    seed : int
+        Of what unequal variants add to a score.
     seconds : float, optional
         Leave the questions that are open after this time; default: answer all.
     thorough : bool
-        Average gains over more producers of a large board, and simulate more boards.
+        Average gains over more producers of a large board.
     progress : callable, optional
         Called with steps done, steps in all, and what is done now.
     """
@@ -169,16 +135,13 @@ def study_board(
         raise BoardError("expected two producers or more, got one; say who made which model with owners=")
     names = board.names if producer is None else (board.producers[board.models_of(producer)[0]],)
     per_model = count(votes or max(10, board.typical_votes()), "votes", error=BoardError)
-    simulated = () if board.means is not None else (*SAMPLING, *LISTING)
-    steps = len(names) + bool(recommend) + len(simulated)
+    steps = len(names) + bool(recommend)
     used = listing_rule(listing, board, per_model)
     gains: list[VariantGain] = []
-    entrants: list[EntrantGain] = []
-    rules: list[EntrantGain] = []
     inflation: list[VariantInflation] = []
     left: list[str] = []
     worth: tuple[Earned, ...] = ()
-    advice, copies = None, None
+    advice = None
     with deadline.for_engines():
         with _question(left, "what near-equal models earn now"):
             worth = earned(board)
@@ -189,8 +152,6 @@ def study_board(
                 kinds = COPIED if name in names[:TOP] else COPIED[:1]
                 numbers = VARIANTS if name in names[:TOP] else (SHOWN,)
                 gains += [standing.gain(name, copied, number) for copied in kinds for number in numbers]
-        with _question(left, "which models look like one"):
-            copies = None if board.battles is None else by_deadline(lambda: find_copies(board))
         with _question(left, "what to run instead"):
             if recommend:
                 deadline.tell(len(names), steps, "tuning a reservoir board")
@@ -204,25 +165,9 @@ def study_board(
             for ours, number, spread in product([advice.rule] if advice else [], UNEQUAL, SPREADS):
                 check_time("simulation of unequal variants")
                 inflation.append(variant_inflation(ours, per_model, number, spread, seed=seed))
-        closest = max(gains, key=lambda gain: gain.ranks.value).producer if gains else names[0]
-        small = sample_board(board, MOST_SIMULATED)
-        few = max(LEAST_RUNS, RUNS * (FEW if thorough else FEW // 2) // max(FEW, len(small.models)))
-        among = partial(
-            variants_among_entrants, small, closest if closest in small.names else small.names[0], SHOWN,
-            battles=per_model * len(small.models) // 2, runs=few if runs is None else runs, seed=seed,
-        )  # fmt: skip
-        with _question(left, "what variants gain where entrants fight each other"):
-            for sampling in SAMPLING if simulated else ():
-                deadline.tell(steps - len(simulated) + len(entrants), steps, "variants among entrants")
-                entrants.append(by_deadline(partial(among, sampling=sampling)))
-            for rule in LISTING if simulated else ():
-                deadline.tell(steps - len(LISTING) + len(rules), steps, "rules among entrants")
-                rules.append(by_deadline(partial(among, rule=rule, empty=True)))
-    lead = lead_of(board, names[0])
-    private = tuple(private_selection(number, per_model, abs(lead)) for number in PRIVATE)
-    answers = (tuple(gains), tuple(entrants), tuple(rules), private, tuple(inflation))
-    found = (copies, worth, used.name)
-    return BoardStudy(board, names, per_model, *answers, lead, advice, tuple(left), deadline.elapsed, *found)
+    return BoardStudy(
+        board, names, per_model, tuple(gains), tuple(inflation), advice, tuple(left), deadline.elapsed, worth, used.name
+    )
 
 
 @contextmanager

@@ -99,7 +99,7 @@ class Standing:
         first = float(np.mean([value for value, _ in firsts])) - before
         open_ties = open_before + float(np.mean([error for _, error in firsts]))
         shift, level = float(np.mean([law.mean for law in laws])) - honest.mean, honest.mean / self.rule.scale
-        elo = shift if self.rule.in_elo else shift / self.rule.scale * ELO / (level * (1 - level))  # near this level
+        elo = shift / self.rule.scale * ELO / (level * (1 - level))  # near this level
         listed = len(models) * (1 + variants) if copied == "all" else len(models) + variants
         return VariantGain(
             name, self.rule.name, copied, variants,

@@ -36,13 +36,9 @@ def board(
     kin: Annotated[
         str | None, option("FILE", "Of scores: models and what each is adapted from.", show_default="a column")
     ] = None,
-    weights: Annotated[
-        str | None, option("FILE", "Flagships: a file of models and weights, 0 to 1,000.", show_default="all equal")
-    ] = None,
     column: Annotated[
         list[str] | None, option("MEANING=COLUMN", "Which column means what, such as winner=label; repeatable.")
     ] = None,
-    rating: Annotated[str, option("RULE", "Rate battles by bradley-terry, elo, borda or deviation.")] = "bradley-terry",
     producer: Annotated[str | None, option("NAME", "Study only this producer.")] = None,
     most_models: Annotated[int | None, option("N", "Keep only each producer's N best models.")] = None,
     votes: Annotated[int | None, option("N", "Votes for each model.", show_default="the median of the board's")] = None,
@@ -50,7 +46,6 @@ def board(
     listing: Annotated[
         str, option("RULE", "The rule in use, such as cap(3) or fresh-votes(2000, over=10).")
     ] = "best-of",
-    runs: Annotated[int | None, option("N", "Simulated boards.", show_default="50, fewer of large boards")] = None,
     seed: Annotated[int, option("N", "The seed.")] = 0,
     seconds: Seconds = None,
     thorough: Thorough = False,
@@ -61,13 +56,12 @@ def board(
 ) -> None:
     """Say what variants gain on a leaderboard.
 
-    Also says what to run instead; of a table of scores by task, which models look like one; of submissions to a
-    competition, what the best of several is worth.
+    Also says what to run instead; of a table of scores by task, which models look like one.
 
     Without --seconds all questions are answered, of large boards for fewer producers than with --thorough.
 
-    Exit codes: 1 variants gain on the board as it is, or models look like one, or the best of several submissions
-    gains a rank; 3 nothing was seen, 2 bad input. With --known: 1 if a finding is not in it, 0 if all are.
+    Exit codes: 1 variants gain on the board as it is, or models look like one; 3 nothing was seen, 2 bad input. With
+    --known: 1 if a finding is not in it, 0 if all are.
     """
     clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
     check_files(html, json_file)
@@ -78,31 +72,25 @@ def board(
         deliver(marked, as_json, json_file, html)
         raise typer.Exit(code_with_known(marked, 1 if found else UNANSWERED))
 
-    from cloneproof.boards.copies import find_copies
-    from cloneproof.boards.earned import study_competition
-    from cloneproof.boards.reading import holds_scores, holds_submissions, read_board, read_submissions
+    from cloneproof.boards.copies import copied_scores
+    from cloneproof.boards.reading import holds_scores, read_board
     from cloneproof.boards.study import study_board
     from cloneproof.engines.monte_carlo.sampler import FIRST_PATIENCE, by_deadline
 
     source = files if len(files) > 1 else files[0]
-    if holds_submissions(source, _pairs(column)):
-        contest = study_competition(read_submissions(source, columns=_pairs(column)))
-        end(contest, bool(contest.named))
     if holds_scores(source, _pairs(column)):
         with clock.for_engines():
-            copies = by_deadline(partial(find_copies, source, owners=owners, kin=kin, columns=_pairs(column)))
+            copies = by_deadline(partial(copied_scores, source, owners=owners, kin=kin, columns=_pairs(column)))
         end(copies, bool(copies.pairs))
     if kin is not None:
         raise BoardError("expected --kin with a table of scores by task, got another table; leave it out")
     patience = None if clock.left is None else clock.left + FIRST_PATIENCE  # without a board nothing can be said
     with Deadline(patience).for_engines():
-        read = by_deadline(
-            partial(read_board, source, owners=owners, weights=weights, columns=_pairs(column), method=rating)
-        )
+        read = by_deadline(partial(read_board, source, owners=owners, columns=_pairs(column)))
     kept = read if most_models is None else read.at_most(most_models)
     with working("looking") as tell:
         study = study_board(
-            kept, producer=producer, votes=votes, recommend=recommend, listing=listing, runs=runs, seed=seed,
+            kept, producer=producer, votes=votes, recommend=recommend, listing=listing, seed=seed,
             seconds=clock.left, thorough=thorough, progress=tell,
         )  # fmt: skip
     end(study, study.verdict == "exploitable")

@@ -22,9 +22,10 @@ from typing import Any, Final
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof._groups import joined
 from cloneproof.analysis.copying.alike import MOST_SHARING
 from cloneproof.analysis.copying.catalogue import is_code_text
-from cloneproof.analysis.copying.judging import joined, matching
+from cloneproof.analysis.copying.judging import matching
 from cloneproof.analysis.copying.priors import FittedPriors, believed, binomial_evidence, fit_priors
 from cloneproof.analysis.copying.records import ArmRecord, CopyGroup, Duplicates
 from cloneproof.logs.log import Log, LoggedArm

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final
 from cloneproof._checks import number_in
 from cloneproof._data import Data
 from cloneproof._findings import NamedFinding, WithFindings
+from cloneproof._groups import joined
 from cloneproof._tables import Tabular
 from cloneproof.analysis.copying.alike import different_texts
-from cloneproof.analysis.copying.judging import joined
 from cloneproof.analysis.copying.matching import THRESHOLD, TitleLink
 from cloneproof.errors import LogError
 from cloneproof.logs.columns import TITLES, guessed_column, named_column

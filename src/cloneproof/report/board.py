@@ -1,4 +1,4 @@
-"""Study of a leaderboard in sections: what variants gain each producer, private selection, and what to run."""
+"""Study of a leaderboard in sections: what variants gain each producer, and what to run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from cloneproof.boards.rules import NUMBERS, SPREAD, RuleRow
 from cloneproof.boards.study import BoardStudy
 from cloneproof.boards.variants import VariantGain, signed
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report import board_copies
 from cloneproof.report.style import Series, lines_figure
 from cloneproof.report.words import FIXED, not_shown, sentence, what_to_do
 
 MOST_PRODUCERS: Final = 12  # in the table: the first of the board, and as many who gain most
 LEAST_HEIGHT: Final = 0.1  # ranks that an axis of gains spans at least
-FRESH_POINTS: Final = 2  # Elo points that fresh votes may leave of a private selection
 COLOURS: Final = (
     "reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy",
     "reservoir-bars", "h-ucb",
@@ -43,20 +41,12 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     yield Section("The board by producer", tuple(_producers(study)))
     if study.gains:
         yield _drawn(variants_figure(study))
-    if study.entrants:
-        yield Section("Among entrants", tuple(_entrants(study)))
-    if study.copies is not None:
-        said, *others = board_copies.sections(study.copies)
-        yield Section(said.title, said.parts)
-        yield from (section for section in others if section.title != "Small print")
-    yield Section("Private selection", tuple(_private(study)))
     if study.inflation:
         yield _drawn(inflation_figure(study.inflation))
         yield Section("Unequal variants", tuple(_inflation(study)))
     if advice is not None:
         yield _drawn(rules_figure(advice))
         yield Section("The rules compared", tuple(_rules(advice)))
-        yield Section("If producers name their flagships", tuple(_naming(advice)))
         yield Section("The numbers to copy", (_parameters(advice),))
     yield Section("Small print", (Points(tuple(map(Paragraph, _small_print(study)))),))
 
@@ -73,7 +63,7 @@ def _title(study: BoardStudy) -> str:
 
 def _findings(study: BoardStudy) -> Iterator[tuple[str, ...]]:
     """Yield what was found, what to do about it, and the id under which a person may accept it."""
-    advice, copies = study.advice, study.copies
+    advice = study.advice
     if study.verdict == "exploitable":
         yield f"variants pay by {study.listing}", "run another rule, below", study.label("rule", study.listing)
     if study.left:
@@ -81,8 +71,6 @@ def _findings(study: BoardStudy) -> Iterator[tuple[str, ...]]:
     seen = bool(study.earned) and study.earned[0].ranks.low > 0
     own = study.label("near-equal", *study.earned[0].about) if seen else ""
     yield _earned(study), "ask whether they are variants" if study.earned else "nothing", own
-    if copies is not None and copies.pairs:
-        yield next(iter(board_copies.sections(copies))).title, "look at them, below", ""
     if advice is not None:
         ours, used = (next(row for row in advice.rows if chosen(row)) for chosen in (_is_proven, _is_used))
         yield (
@@ -93,12 +81,6 @@ def _findings(study: BoardStudy) -> Iterator[tuple[str, ...]]:
             "run it, with the numbers below",
             "",
         )
-    private = study.private[-1]
-    yield (
-        f"the best of {private.variants} variants tested in private adds {private.inflation:.1f} Elo to a score",
-        f"publish a score after {private.fresh_votes(FRESH_POINTS):,} fresh votes",
-        "",
-    )
 
 
 def _is_proven(row: RuleRow) -> bool:
@@ -207,39 +189,6 @@ def variants_figure(study: BoardStudy) -> Figure:
     )  # fmt: skip
 
 
-def _entrants(study: BoardStudy) -> Iterator[SectionPart]:
-    yield Paragraph(
-        f"{study.entrants[0].variants} variants of the best model of {study.entrants[0].producer}, where listed models "
-        "fight each other. Simulated, with 99 % intervals."
-    )
-    columns = ("sampling", "ranks up", "Elo of its best listing", "share of battles", "wrong pairs, all honest")
-    yield Table.of(columns, [
-        (gain.sampling, _signed(gain.ranks), _signed(gain.elo), _percent(gain.share), _plain(gain.wrong_pairs))
-        for gain in study.entrants
-    ])  # fmt: skip
-    if study.rules:
-        yield Paragraph(
-            "The same variants by each rule of listing, on a board that starts empty. Self-rankings err by 40 Elo. "
-            "Among entrants no rule is proven: whom a champion meets depends on what others list."
-        )
-        rows = [(gain.rule, _signed(gain.ranks), _signed(gain.elo), _plain(gain.wrong_pairs)) for gain in study.rules]
-        yield Table.of(("rule", "ranks up", "Elo", "wrong pairs, all honest"), rows)
-
-
-def _private(study: BoardStudy) -> Iterator[SectionPart]:
-    yield Paragraph(
-        "What testing variants of one model in private and listing the best adds to its score, with "
-        f"{study.votes:,} votes each; how many fresh votes bring that under {FRESH_POINTS} Elo; and the chance that it "
-        f"explains the lead of {study.producers[0]} ({study.lead:.0f} Elo)."
-    )
-    columns = ("private variants", "Elo added", "fresh votes needed", "explains the lead")
-    yield Table.of(columns, [
-        (f"{row.variants}", f"{row.inflation:.1f}", f"{row.fresh_votes(FRESH_POINTS):,}",
-         f"{row.explained or 0:.1%}")
-        for row in study.private
-    ])  # fmt: skip
-
-
 def inflation_figure(inflations: Sequence[VariantInflation]) -> Figure:
     """Return what variants add to a score on both boards, and the ceiling."""
     spreads = sorted({row.spread for row in inflations})
@@ -277,10 +226,10 @@ def _inflation(study: BoardStudy) -> Iterator[SectionPart]:
 
 def rules_figure(advice: BoardAdvice) -> Figure:
     """Return wrong pairs against what variants gain; the lower left corner is best."""
-    plain = ("you-rank-we-rank", "one-flagship", *NAMES)
-    names = [name for name in plain if not name.startswith("last-of")]  # which is the first of them
-    shown = [row for row in advice.rows if row.in_use or row.rule.proven or row.rule.name.startswith(tuple(names))]
-    shown = sorted((row for row in shown if "rank(" not in row.rule.name or row.in_use), key=lambda row: row.in_use)
+    shown = sorted(
+        (row for row in advice.rows if row.in_use or row.rule.proven or row.rule.name.startswith(NAMES)),
+        key=lambda row: row.in_use,
+    )
     series = tuple(
         Series(f"{row.rule.name}{', in use' * row.in_use}", (row.wrong_pairs.value / row.pairs * 100,),
                (row.gain_best.value,), mechanism=colour, style="points")
@@ -301,19 +250,16 @@ def _rules(advice: BoardAdvice) -> Iterator[SectionPart]:
         f"honest, of {advice.pairs:,}. Battles are those of a producer on "
         f"average. Gains are ranks for {', '.join(map(str, NUMBERS))} variants of the best model, identical or with "
         f"strengths that differ by {SPREAD:g} Elo (standard deviation), and for {SHOWN} of a model drawn at random, "
-        f"averaged over producers, {advice.averaged} evenly spaced ones of more. Under cap, last-of and one-flagship "
-        "producers are taken to know their best model. "
-        f"Deviation Ratings are simulated, with gains up to ± {_widest(advice):.2f} (99 %), on the best models of some "
-        "producers where there are many: exact clones change nothing there, but a variant that fights battles of its "
-        "own has luck of its own. Of the rule with a star it is proven that copies pay nobody who does not know its "
-        "best model."
+        f"averaged over producers, {advice.averaged} evenly spaced ones of more. Under cap and last-of "
+        "producers are taken to know their best model. Of the rule with a star it is proven that copies pay nobody who "
+        "does not know its best model."
     )
     numbers = ", ".join(map(str, NUMBERS))
     columns = ("rule", "wrong", "battles", f"{numbers} copies", f"{numbers} unequal", f"{SHOWN} random")
     yield Table.of(columns, [
         (_rule_name(row), f"{row.wrong_pairs.value / row.pairs:.1%}", f"{row.battles:,.0f}",
          *("/".join(_short(gain.value) for gain in gains) for gains in (row.identical, row.unequal)),
-         "" if row.gain_random is None else signed(row.gain_random.value))
+         signed(row.gain_random.value))
         for row in advice.rows
     ])  # fmt: skip
 
@@ -326,26 +272,6 @@ def _rule_name(row: RuleRow) -> str:
 
 def _short(gain: float) -> str:
     return f"{gain:+.0f}" if abs(gain) >= 10 else signed(gain)
-
-
-def _widest(advice: BoardAdvice) -> float:
-    """Return the largest error of a gain that was simulated."""
-    simulated = [row for row in advice.rows if row.gain_random is None]
-    return max((gain.error for row in simulated for gain in (*row.identical, *row.unequal)), default=0.0)
-
-
-def _naming(advice: BoardAdvice) -> Iterator[SectionPart]:
-    yield Paragraph(
-        "A producer may give its models weights, by which its slots are drawn (--weights). These are the wrong pairs "
-        "if every producer errs about its models' strengths, with this standard deviation, and ranks them itself "
-        "(You-Rank-We-Rank), or gives all draws of the reservoir board, or half of them, to the one that it believes "
-        "best. The table of rules has the weights that were given, equal ones where none were."
-    )
-    columns = ("producers err by", "self-ranked", "all draws named", "half of them named")
-    yield Table.of(columns, [
-        (f"{row.noise:g} Elo", *(f"{estimate.value:.1f}" for estimate in (row.self_ranked, row.named, row.half_named)))
-        for row in advice.naming
-    ])  # fmt: skip
 
 
 def _parameters(advice: BoardAdvice) -> Facts:
@@ -363,7 +289,7 @@ def _parameters(advice: BoardAdvice) -> Facts:
 def _small_print(study: BoardStudy) -> Iterator[str]:
     yield (
         "Ratings are taken as true strengths. On a reservoir board a producer who knows which of its models is best "
-        "gains by listing variants of it, but no more than by giving it all weight."
+        "gains by listing variants of it, but no more than by listing it alone."
     )
     yield from map(sentence, study.board.notes)
 
@@ -374,7 +300,3 @@ def _signed(estimate: Estimate) -> str:
 
 def _plain(estimate: Estimate) -> str:
     return f"{round(estimate.value, 1) + 0.0:.1f}{FIXED}±{FIXED}{estimate.error:.1f}"
-
-
-def _percent(estimate: Estimate) -> str:
-    return f"{100 * estimate.value:+.2f}{FIXED}±{FIXED}{100 * estimate.error:.2f}{FIXED}%"

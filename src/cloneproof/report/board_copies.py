@@ -17,7 +17,7 @@ LARGEST: Final = 1e6  # e-value up to which the number is stated
 def sections(study: BoardCopies) -> Iterable[Section]:
     """Return what was found."""
     scores = study.scores
-    asked = f"{len(scores.models):,} models, {len(set(scores.producers)):,} producers, {len(scores.tasks):,} {study.by}"
+    asked = f"{len(scores.models):,} models, {len(set(scores.producers)):,} producers, {len(scores.tasks):,} tasks"
     strange = [pair for pair in study.pairs if pair.kinship == "none declared"]
     yield Section(_title(study, len(strange)), tuple(_answer(study)), asked, "undecided")
     if strange:
@@ -34,23 +34,21 @@ def _title(study: BoardCopies, strange: int) -> str:
     if study.power is not None:
         low, high = study.power.low, study.power.high
         return f"No models look like one; a copy would be found with chance {low:.2g} to {high:.2g}"
-    if not study.pairs:
-        return f"No models were compared: no two share {LEAST_SHARED} {study.by}"
     pairs = f"{len(study.pairs):,} pair{'s' if len(study.pairs) > 1 else ''} of models look like one"
     return f"{pairs}, {strange:,} of them without declared kinship" if strange < len(study.pairs) else pairs
 
 
 def _answer(study: BoardCopies) -> Iterator[SectionPart]:
     if study.power is not None:
-        near = f"scores correlated by {min(NEAR):g} to {max(NEAR):g} beyond what strength explains"
-        given, power = near if study.by == "tasks" else "the battles of two entries", study.power
+        power = study.power
         yield Paragraph(
-            f"Had a model of this board been entered twice, with {given}, this would have been found with chance "
-            f"{power.chance:.2g} ({power.low:.2g} to {power.high:.2g}, by {power.draws} planted entries)."
+            f"Had a model of this board been entered twice, with scores correlated by {min(NEAR):g} to {max(NEAR):g} "
+            f"beyond what strength explains, this would have been found with chance {power.chance:.2g} "
+            f"({power.low:.2g} to {power.high:.2g}, by {power.draws} planted entries)."
             + (" So this is no all-clear." if power.low < ALL_CLEAR else "")
         )
     yield Paragraph(
-        f"{study.hypotheses:,} pairs share {LEAST_SHARED} {study.by} or more. Of the findings at most "
+        f"{study.hypotheses:,} pairs share {LEAST_SHARED} tasks or more. Of the findings at most "
         f"{study.level:.0%} are expected to be about different models. A finding is a reason to look, and says nothing "
         "about anybody's intentions: an entry may be a new name, a new version, a wrapper, or scores that were entered "
         "twice."
@@ -58,23 +56,20 @@ def _answer(study: BoardCopies) -> Iterator[SectionPart]:
 
 
 def _pairs(pairs: Sequence[LikePair], study: BoardCopies) -> Table:
-    by_tasks = study.by == "tasks"
-    columns = ("models", "producers", "declared", "ties" if by_tasks else "opponents of both", "nearness", "e-value",
-               "differ most on" if by_tasks else "differ most against", "id")  # fmt: skip
+    columns = ("models", "producers", "declared", "ties", "nearness", "e-value", "differ most on", "id")
     return Table.of(columns, [
         (" and ".join(pair.models), " and ".join(dict.fromkeys(pair.producers)),
          "" if pair.kinship == "none declared" else pair.kinship,
-         f"{len(pair.tied)} of {pair.shared} tasks" if by_tasks else f"{pair.shared}",
-         f"{pair.nearness:.3f}", f"{pair.e_value:,.0f}" if pair.e_value <= LARGEST else f"{pair.e_value:.0e}",
+         f"{len(pair.tied)} of {pair.shared} tasks", f"{pair.nearness:.3f}",
+         f"{pair.e_value:,.0f}" if pair.e_value <= LARGEST else f"{pair.e_value:.0e}",
          ", ".join(pair.differ[:MOST_TASKS]), study.label("models", *pair.models))
         for pair in pairs
     ], left=["producers", "declared", *columns[-2:]])  # fmt: skip
 
 
 def _gains(study: BoardCopies) -> Iterator[SectionPart]:
-    strength = "one factor of the normal scores of all tasks" if study.by == "tasks" else "the board's rating"
     yield Paragraph(
-        f"Places of these entries if models are ranked by strength ({strength}), each "
+        "Places of these entries if models are ranked by strength (one factor of the normal scores of all tasks), each "
         "entry counted. Where the best entry counts, a group gains what its best stands above the average of it, and "
         "all but one of its entries take places from others."
     )
@@ -89,10 +84,6 @@ def _small_print(study: BoardCopies) -> Iterator[str]:
         f"Ties count from a share of {LEAST_TIES:g} of the shared tasks on, and not in a score that {COMMON:.0%} of "
         "the unrelated models have. Nearness is the correlation of scores beyond what strength explains; kin are "
         "compared with kin, others with pairs of different producers. --json lists all tasks of a finding."
-        if study.by == "tasks"
-        else "Models are compared by their results against each opponent of both, beyond what strengths explain "
-        "(nearness is the correlation of that); their battles with each other do not count. How much unrelated models "
-        "have in common is fitted to other pairs."
     )
     if study.scores.producers == study.scores.models:
         yield "No producers were named, so every model is taken for its own producer."

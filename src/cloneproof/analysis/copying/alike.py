@@ -21,8 +21,8 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._clock import remembered
+from cloneproof._groups import joined
 from cloneproof.analysis.copying.catalogue import read_words
-from cloneproof.analysis.copying.judging import joined
 from cloneproof.analysis.copying.matching import TEXTS, THRESHOLD, Matcher, TitleLink
 from cloneproof.analysis.copying.records import ArmRecord, Duplicates
 

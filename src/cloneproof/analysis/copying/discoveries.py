@@ -18,9 +18,10 @@ from typing import Final, Literal
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof._groups import joined
 from cloneproof.analysis.copying.alike import alike
 from cloneproof.analysis.copying.fingerprints import CellGroup, Fingerprints
-from cloneproof.analysis.copying.judging import TRUST, joined, log_one_item, log_shared, log_trusted
+from cloneproof.analysis.copying.judging import TRUST, log_one_item, log_shared, log_trusted
 from cloneproof.analysis.copying.priors import (
     MOST_IN_UNIT,
     MOST_UNITS,

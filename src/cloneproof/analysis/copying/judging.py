@@ -21,6 +21,7 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 
 from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._groups import joined
 from cloneproof.analysis.copying.partitions import (
     MOST_EXACT,
     block_factors,
@@ -277,27 +278,6 @@ def _merged_groups(
         links = [pair_given_others(log_likelihood, prior, way.blocks, pair, theta) for pair in pairwise(chain)]
         sure.append(min(links))
     return groups, tuple(sure)
-
-
-def joined(count: int, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Group the numbers below `count`: those joined by a chain of pairs are together.
-
-    >>> joined(4, [(0, 2), (2, 3)])
-    [(0, 2, 3), (1,)]
-    """
-    above = list(range(count))
-
-    def top(one: int) -> int:
-        while above[one] != one:
-            above[one] = one = above[above[one]]
-        return one
-
-    for first, second in pairs:
-        above[top(second)] = top(first)
-    members: dict[int, list[int]] = {}
-    for one in range(count):
-        members.setdefault(top(one), []).append(one)
-    return [tuple(group) for group in members.values()]
 
 
 def matching(pairs: Iterable[tuple[Arm, Arm]]) -> tuple[tuple[Arm, Arm], ...]:
