@@ -38,6 +38,23 @@ def test_a_reward_counts_once_whatever_is_sent(desk):
     assert desk.get("balances").json() == {"balances": {"ana": 800_000}}
 
 
+def test_a_reward_that_names_another_request_gets_one_answer(desk):
+    """Whether its decision awaits a reward, has one, was given the default, or is rewarded in the same batch."""
+    open_market(desk, {"ana": 1}, wait_rounds=3)
+    requests = [f"q{n}" for n in range(6)]
+    desk.decide_batch(requests)  # so that the windows of the first two end
+    sent = [("a", 6, "q5"), ("b", 6, "q4"), ("c", 6, "q5"), ("d", 6, "?")]
+    items = [{"event_id": e, "decision": d, "request_id": q, "value": 1.0} for e, d, q in sent]
+    results = desk.post("rewards/batch", {"items": items}).json()["results"]
+    told = [one.get("result") or one["error"] for one in results]
+    assert told == ["recorded", "other_request", "already_rewarded", "other_request"]
+    for decision, own, kept in ((6, "q5", "already_rewarded"), (5, "q4", "recorded"), (1, "q0", "late")):
+        for request in ("q3", "never asked", own):
+            body = {"event_id": f"e{decision} {request}", "decision": decision, "request_id": request, "value": 0.0}
+            reply = desk.post("rewards", body).json()
+            assert (reply.get("result") or reply["error"]) == (kept if request == own else "other_request")
+
+
 def test_everything_else_may_be_said_twice_too(desk):
     assert desk.post("/v1/markets", TERMS).status_code == 201
     assert desk.post("/v1/markets", TERMS).status_code == 200

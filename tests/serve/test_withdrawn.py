@@ -1,7 +1,10 @@
 """Withdrawing an arm by the API: what is shown, recorded and replayed, and what carries over to the next season."""
 
+from unittest.mock import patch
+
 import pytest
 
+from cloneproof.mechanisms.online.state import OneLevelState
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import replay_all
@@ -143,6 +146,17 @@ def test_the_platform_pauses_with_a_reason_and_a_replay_counts_it(tmp_path):
     (found,) = replay_all(path)
     assert found.fits
     assert "withdrew or paused: 2, the first in season 1, None of 'bo': 'down'" in found.statement
+
+
+def test_pausing_all_items_of_an_agent_is_one_change():
+    """However many it has; each used to be told to the mechanism alone, which held the service for seconds."""
+    market = started({"ana": 40, "bo": 1}, mechanism="ucb1", parameters={})
+    market.decide("first", 2000)
+    with patch.object(OneLevelState, "leave_out", autospec=True, side_effect=OneLevelState.leave_out) as told:
+        market.pause("ana", None, False, "down", 2000)
+        assert {market.decide(f"r{number}", 3000).agent for number in range(9)} == {"bo"}
+    assert told.call_count == 1
+    assert market.session.paused == {"ana": [*range(40)]}
 
 
 def test_a_replay_without_dice_refuses_a_decision_for_what_is_paused():

@@ -8,7 +8,6 @@ import pytest
 import cloneproof as cp
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.online.participants import Participants
 from cloneproof.mechanisms.online.segment import Segment
 from cloneproof.mechanisms.online.streams import Coins
 from cloneproof.mechanisms.rules.etc import average
@@ -21,7 +20,6 @@ SUMS = {"rounds": 3, "draws": 4, "coins": False}
 GREEDY = cp.parts.Rule("greedy slots", average, explore=4, binarise=True, slots=cp.parts.Slots(3))
 MECHANISMS = {name: small(name) for name in CATALOGUE} | {
     "best of draws": cp.mechanism("reservoir", rounds=2, draws=3, choose="best"),
-    "fresh draw": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw"),
     "contest by ucb": cp.mechanism("reservoir-contest", rounds=2, draws=3, horizon=120, contest="ucb"),
     "in epochs": cp.mechanism("reservoir", agents=2, **EPOCHS),
     "contest in epochs": cp.mechanism("reservoir-contest", **EPOCHS),
@@ -105,19 +103,10 @@ def test_a_saved_session_goes_on_as_one_that_is_not(name):
     assert played >= 4
 
 
-def heard_later(self, switched):
-    """Pauses of which segments hear when they are needed next."""
-    self._pauses.arms ^= switched
-    self._pauses.changes += bool(switched)
-    self._changes += bool(switched)
-    return bool(switched)
-
-
 restore = Segment.restore
 FAULTS = {
     "coins that are forgotten": (Coins, "restore", lambda self, data: None, "reservoir"),
     "a batch that is forgotten": (Segment, "restore", lambda self, data: restore(self, {**data, "held": ()}), "ucb1"),
-    "pauses that are told late": (Participants, "_set_paused", heard_later, "fresh draw"),
 }
 
 

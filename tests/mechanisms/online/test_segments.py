@@ -2,13 +2,18 @@
 
 import random
 from collections import Counter
+from contextlib import suppress
 from unittest.mock import patch
 
 import pytest
 
 import cloneproof as cp
+from cloneproof.errors import MechanismError, PausedError, SegmentEndedError, SessionError
 from cloneproof.mechanisms.online import segment
+from cloneproof.mechanisms.online.participants import Participants
 from cloneproof.mechanisms.online.segment import Segment
+from cloneproof.mechanisms.online.state import SlotState
+from support.strategies import small
 
 TWO = {"code": 0.3, "writing": 0.7}
 REGISTERED = {"ana": 3, "bo": 2}
@@ -271,3 +276,60 @@ def test_planted_faults_are_noticed():
             pytest.raises(AssertionError),
         ):
             test_draws_are_shared_and_nothing_else_is(kind)
+
+
+def bursts(name, seed):
+    """Play a session that tells its segments of each change at once and one that does not; the decisions of both."""
+    dice, waiting, made = random.Random(f"{name} {seed}"), [], ([], [])
+    segments = {"code": 0.6, "writing": 0.4}
+    both = [cp.session(small(name), {"ana": 3, "bo": 2, "cy": 1}, 200, seed=seed, segments=segments) for _ in range(2)]
+    for number in range(60):
+        for change in range(dice.choice([0, 0, 0, 1, 2, 5])):
+            kind, agent = dice.choice(["pause", "pause", "resume", "resume", "join"]), dice.choice(["ana", "bo", "cy"])
+            arm = dice.choice([None, 0])
+            for one in both:
+                with suppress(MechanismError, SessionError):
+                    one.join(f"late {number} {change}", 1) if kind == "join" else getattr(one, kind)(agent, arm)
+            both[1].to_json()
+        segment, due = dice.choice(["code", "code", "code", "writing"]), dice.random() < 0.7 and waiting
+        if due:
+            decision, value = waiting.pop(dice.randrange(len(waiting))), float(dice.random() < 0.5)
+            for one in both:
+                one.reward(decision, value)
+        for one, own in zip(both, made, strict=True):
+            with suppress(PausedError, SegmentEndedError):
+                own.append((one.decide(segment), one.probability))
+        waiting += [own[0].id for own in made[0][-1:] if own[0].id not in waiting and own[0].id in both[0].pending]
+    return made
+
+
+@pytest.mark.parametrize("name", ["reservoir", "reservoir-index", "reservoir-contest", "thompson", "etc", "h-ucb"])
+def test_a_segment_hears_of_each_pause_in_turn_when_it_is_needed_next(name):
+    """However many there were meanwhile, as if it had heard of each at once."""
+    for seed in range(12):
+        first, second = bursts(name, seed)
+        assert first == second
+
+
+def test_pauses_that_are_over_and_were_not_heard_of_would_be_noticed():
+    def heard_later(self, switched):
+        self._pauses.arms ^= switched
+        self._pauses.changes += bool(switched)
+        self._missed.append(frozenset())
+        return bool(switched)
+
+    with patch.object(Participants, "_set_paused", heard_later):
+        assert any(first != second for first, second in (bursts("reservoir", seed) for seed in range(40)))
+
+
+def test_a_pause_tells_nobody_before_a_decision_and_then_only_the_segment_that_is_asked():
+    """Telling thousands of segments would hold all other calls meanwhile."""
+    fractions = {f"{number}": 1 / 300 for number in range(300)}
+    live = cp.session(small("reservoir"), {"ana": 40, "bo": 2}, 10**6, segments=fractions)
+    for name in fractions:
+        live.decide(name)
+    with patch.object(SlotState, "leave_out", autospec=True, side_effect=SlotState.leave_out) as told:
+        live.pause("ana")
+        assert told.call_count == 0
+        live.decide("7")
+        assert told.call_count == 1

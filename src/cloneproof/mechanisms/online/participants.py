@@ -1,13 +1,14 @@
 """Who takes part in a session: arms that are withdrawn, paused and resumed, and agents that join.
 
-A segment hears of withdrawals and joiners when it is needed next: nothing has happened in it meanwhile, so that this is
-as if it had heard at once, and telling thousands of segments would hold everybody else's decisions. Pauses, which end,
-are told at once: one that was over by then would have changed nothing.
+A segment hears of all this when it is needed next, as telling thousands of segments would hold everybody else's
+decisions. Nothing has happened in it meanwhile, and it hears of each change in turn, also of a pause that is over by
+then: so this is as if it had heard at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from cloneproof._checks import count
 from cloneproof.errors import MechanismError, SessionError, brief
@@ -20,6 +21,9 @@ from cloneproof.mechanisms.online.registration import (
 )
 from cloneproof.mechanisms.online.segment import Segment, SegmentTerms
 from cloneproof.mechanisms.online.terms import Terms
+
+Arm = tuple[int, int]  # its agent's number, and its own
+Change = frozenset[Arm] | Registration  # arms that are paused or resumed (none: a withdrawal), or who joined
 
 
 class Participants:
@@ -34,9 +38,9 @@ class Participants:
     def __init__(self, registration: Registration) -> None:
         self.registration, self.begun = registration, dict[str | None, Segment]()
         self.round, self.pages = 0, 0
-        self._withdrawn: set[tuple[int, int]] = set()
+        self._withdrawn: set[Arm] = set()
         self._pauses = Pauses()
-        self._changes = 0  # withdrawals, pauses and joiners so far
+        self._missed: list[Change] = []  # since all segments heard of everything
 
     @property
     def played(self) -> int:
@@ -77,9 +81,10 @@ class Participants:
         """
         new = self._numbers(agent, arm) - self._withdrawn
         self._withdrawn.update(new)
-        self._changes += bool(new)
+        if new:
+            self._missed.append(frozenset())
 
-    def _numbers(self, agent: str, arm: int | None) -> set[tuple[int, int]]:
+    def _numbers(self, agent: str, arm: int | None) -> set[Arm]:
         """Return an arm of an agent, or all of them for None, as the session numbers them."""
         names, arms = self.registration.names, self.registration.arms
         if agent not in names:
@@ -106,18 +111,18 @@ class Participants:
         """Show an arm again, or all arms of an agent, by the ranks that their slots had; whether that changes any."""
         return self._set_paused(self._numbers(agent, arm) & self._pauses.arms)
 
-    def _set_paused(self, switched: set[tuple[int, int]]) -> bool:
+    def _set_paused(self, switched: set[Arm]) -> bool:
         if switched:
-            self._tell_all()  # who joined before
             self._pauses.arms ^= switched
             self._pauses.changes += 1
-            self._changes += 1
-            self._tell_all()
+            self._missed.append(frozenset(switched))
         return bool(switched)
 
     def _tell_all(self) -> None:
         for segment in self.begun.values():
             self._catch_up(segment)
+            segment.changes = 0
+        self._missed.clear()
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
         """Let an agent that is not in the session join it, with arms that then stay as they are.
@@ -150,7 +155,7 @@ class Participants:
             raise SessionError("expected a session that is not decided, got one more agent for it; open a new one")
         joiner = open_registration({agent: arms}, None if weights is None else {agent: weights})
         self.registration = with_joiner(self.registration, joiner, mixed)
-        self._changes += 1
+        self._missed.append(self.registration)
         if None in self._terms:
             self._catch_up(self.begun[None])
             self.registration = self.begun[None].registration
@@ -161,17 +166,48 @@ class Participants:
         return self.terms.no_joiners(self.registration.first, len(self.registration.names))
 
     def _catch_up(self, segment: Segment) -> None:
-        """Tell a segment what was withdrawn or paused and who joined since it was needed last."""
-        if segment.changes != self._changes:
-            segment.state.leave_out()
-            if len(segment.registration.names) < len(self.registration.names):
-                segment.join(self.registration)
-            segment.changes = self._changes
+        """Tell a segment what was withdrawn or paused and who joined since it was needed last, in this order.
+
+        Several pauses in a row are told as three: of all arms that were paused at some time, of those that were never
+        resumed, and of those that are paused now. That is as each in turn: who leads is chosen anew if it was paused at
+        some time, or if another one came back.
+        """
+        missed, pauses = self._missed[segment.changes :], self._pauses
+        if not missed:
+            return
+        now, switches = (pauses.arms, pauses.changes), [change for change in missed if isinstance(change, frozenset)]
+        try:
+            pauses.arms = reduce(set.symmetric_difference, switches, pauses.arms)
+            pauses.changes -= sum(map(bool, switches))
+            ever, back = set(pauses.arms), set[Arm]()
+            for change in (*missed, None):
+                if isinstance(change, frozenset):
+                    back |= pauses.arms & change
+                    pauses.arms = pauses.arms ^ change
+                    pauses.changes += bool(change)
+                    ever |= pauses.arms
+                    continue
+                last = pauses.arms
+                for pauses.arms in (ever, ever - back, last) if back else (last,):
+                    segment.state.leave_out()
+                ever, back = set(last), set()
+                if change is not None:
+                    segment.join(change)
+        finally:
+            pauses.arms, pauses.changes = now
+        if len(self.begun) == 1:
+            self._missed.clear()
+        segment.changes = len(self._missed)
 
     @property
     def decided(self) -> bool:
         """Whether one draw has all later rounds (of each segment), where a mechanism takes agents while it runs."""
-        return self._all(lambda segment: segment.decided)
+
+        def is_decided(segment: Segment) -> bool:
+            self._catch_up(segment)
+            return segment.decided
+
+        return self._all(is_decided)
 
     def _all(self, condition: Callable[[Segment], bool]) -> bool:
         """Return whether a condition holds in every segment; it does not in one without decisions."""
@@ -187,7 +223,7 @@ class Participants:
         """Arms that are paused now, by agent; only agents that have some."""
         return self._by_agent(self._pauses.arms)
 
-    def _by_agent(self, numbers: set[tuple[int, int]]) -> dict[str, list[int]]:
+    def _by_agent(self, numbers: set[Arm]) -> dict[str, list[int]]:
         arms: dict[str, list[int]] = {}
         for i, arm in sorted(numbers):
             arms.setdefault(self.registration.names[i], []).append(arm)

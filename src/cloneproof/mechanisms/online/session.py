@@ -162,7 +162,7 @@ class Session(Participants):
         terms = self._terms[None if name is None else known(name, self.segments, "segment", SessionError)]
         here = self.registration if joined is None else replace(self.registration, joined=tuple(joined))
         segment = Segment(terms, here, self._stream, self._withdrawn, self._pauses, self.uniform_traffic)
-        segment.changes = self._changes
+        segment.changes = len(self._missed)
         self.begun[name] = self._current = segment
         return segment
 
@@ -248,7 +248,7 @@ class Session(Participants):
             segment = self.begun[name]
         except (KeyError, TypeError):
             segment = self._begin(name)
-        if segment.changes != self._changes:
+        if segment.changes != len(self._missed):
             self._catch_up(segment)
         if self.played >= self.last or segment.round >= segment.last:
             raise self._end_of(segment)
@@ -315,7 +315,7 @@ class Session(Participants):
         counts = allocation.agent_counts or allocation.arm_counts
         if counts or allocation.awaited:
             segment = self.begun[allocation.segment]
-            if segment.changes != self._changes:
+            if segment.changes != len(self._missed):
                 self._catch_up(segment)
             coins = segment.coins if counts else None
             coin = ONE if coins is not None and coins.shows_one(decision, allocation, value) else 0

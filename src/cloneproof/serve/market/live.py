@@ -167,18 +167,21 @@ class LiveMarket:
 
     def pause(self, agent: str, arm: str | None, resume: bool, reason: str, at: int) -> ledger.ArmPaused | None:
         """Pause an arm of the season that runs, or all of an agent's, or resume them; None if nothing changes."""
-        named = (each for each in self.registry.agent(agent).arms if arm in (None, each.arm))
-        numbers = [number for each in named if (number := self.registry.number(agent, each)) is not None]
-        live = self.session
-        if live is None or not numbers:
+        live, number = self.session, None
+        plays = self.registry.plays(self.registry.agent(agent).agent)
+        if arm is not None and plays:
+            named = next((each for each in self.registry.agent(agent).arms if each.arm == arm), None)
+            number = None if named is None else self.registry.number(agent, named)
+            plays = number is not None
+        if live is None or not plays:
             raise Refused(
                 409, "not_playing", f"expected an arm of {agent!r} in a season that runs, got {arm!r}; see it"
             )
         try:
-            changed = [(live.resume if resume else live.pause)(agent, number) for number in numbers]
+            changed = (live.resume if resume else live.pause)(agent, number)
         except MechanismError as problem:
             raise Refused(409, "no_pauses", str(problem)) from None
-        return self._append(ledger.ArmPaused, at, agent, self.season, reason, arm, resume) if any(changed) else None
+        return self._append(ledger.ArmPaused, at, agent, self.season, reason, arm, resume) if changed else None
 
     def _season_key(self) -> bytes:
         key = self.dice.key(self.season)

@@ -198,14 +198,18 @@ def _replies_in_order(
 
 
 class Reward(Batch[RewardItem]):
-    """Rewards of decisions; a known event is a duplicate, or a conflict if its content differs."""
+    """Rewards of decisions; a known event is a duplicate, or a conflict if its content differs.
+
+    Those entered in a group are known to the rest of it, as r:decision with the request that they named.
+    """
 
     __slots__ = ()
 
     def wanted(self, markets: ServedMarkets) -> list[str]:
         market = markets.by_name[self.market]
-        late = [item.decision for item in self.items if not market.awaits(item.decision)]
-        return [*(f"e:{item.event_id}" for item in self.items), *(f"{kind}:{one}" for one in late for kind in "dl")]
+        late = [item for item in self.items if not market.awaits(item.decision)]
+        of_late = (key for one in late for key in (f"d:{one.decision}", f"l:{one.decision}", f"q:{one.request_id}"))
+        return [*(f"e:{item.event_id}" for item in self.items), *of_late]
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[RewardReply | ItemError]:
         market, seen, items = markets.market(self.market), known[markets.numbers[self.market]], self.items
@@ -215,6 +219,7 @@ class Reward(Batch[RewardItem]):
         replies: dict[int, RewardReply | ItemError] = {
             at: RewardReply(200, "recorded", entry.id, entry.paid) for at, entry in zip(simple, entries, strict=True)
         }
+        seen |= {f"r:{items[at].decision}": items[at].request_id for at in simple}
         for at, item in enumerate(items):
             if at not in replies:
                 try:
@@ -241,6 +246,20 @@ def _simple_positions(market: LiveMarket, items: Sequence[RewardItem], seen: Kno
     return simple
 
 
+def _fits(market: LiveMarket, item: RewardItem, seen: Known) -> bool:
+    """Return whether a decision was made for the request that its reward names."""
+    decision, request = item.decision, item.request_id
+    if market.awaits(decision):
+        return market.asked(decision, request)
+    if (default := seen.get(f"d:{decision}")) is not None:
+        return bool(default.request == request)
+    if (rewarded := seen.get(f"r:{decision}")) is not None:  # in this group
+        return bool(rewarded == request)
+    if (made := seen.get(f"q:{request}")) is not None:
+        return decision in (made.rounds if isinstance(made, SlateDecided) else (made.id,))
+    return any(type(entry) is Rewarded and entry.id == decision for entry in seen.values())  # by others, just now
+
+
 def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> RewardReply:
     decision, value = item.decision, item.value
     old = seen.get(f"e:{item.event_id}")
@@ -254,8 +273,7 @@ def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> 
             )
         return RewardReply(200, "duplicate", decision, old.paid if type(old) is Rewarded else 0)
     awaits, default = market.awaits(decision), seen.get(f"d:{decision}")
-    fits = market.asked(decision, item.request_id) if awaits else default is None or default.request == item.request_id
-    if not fits:
+    if 1 <= decision <= market.decisions and not _fits(market, item, seen):
         raise Refused(
             409,
             "other_request",
@@ -266,5 +284,6 @@ def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> 
     entry = market.reward(item.event_id, decision, value, now, default)
     seen |= by_key([entry])
     if type(entry) is Rewarded:
+        seen[f"r:{decision}"] = item.request_id
         return RewardReply(200, "recorded", decision, entry.paid)
     return RewardReply(200, "late", decision, 0)
