@@ -67,12 +67,12 @@ def test_holdout_of_five_agents():
 
 
 def test_averages_that_are_equal_in_the_session_tie_here():
-    """Three tenths and seven times 0.3 make 0.24 on average, up to a rounding that the session's mean does not show."""
-    agents = [cp.Agent("ana", prior=[cp.Point(0.1), cp.Point(0.3)]), cp.Agent("bo", 1, cp.Point(0.24))]
+    """Five times 0.2 and five times 0.8 make 0.5 on average, in the session's ticks too; doubles add up to more."""
+    agents = [cp.Agent("ana", prior=[cp.Point(0.2), cp.Point(0.8)]), cp.Agent("bo", 1, cp.Point(0.5))]
     market = cp.Market(agents, horizon=120, rewards="deterministic")
-    mechanism = cp.mechanism("h-etc-r", agent_rounds=10, arm_rounds=3, order="index")
+    mechanism = cp.mechanism("h-etc-r", agent_rounds=10, arm_rounds=5, order="index")
     found = evaluate(market, mechanism)
-    assert found.payoff["bo"].value == pytest.approx(2.4 + 0.5 * 24)
+    assert found.payoff["bo"].value == pytest.approx(5 + 0.5 * 50)
     runs = summarise(simulate_runs(market, mechanism, None, runs=80, seed=1))
     assert abs(runs.payoff["bo"].mean - found.payoff["bo"].value) < 5 * runs.payoff["bo"].standard_error
 

@@ -185,7 +185,7 @@ REFUSED = {
     "live.reward(1, 2)": "a reward in [0, 1]",
     "live.reward(1, 0.5)": "no other reward of decision 1",
     "live.decide()": "at most 1 decisions",
-    'Session.fromJSON("{}")': "a session file of version 9",
+    'Session.fromJSON("{}")': "a session file of version 10",
     'Session.fromJSON({ ...live.toJSON(), body: "{}" })': "a session file as it was saved",
 }
 

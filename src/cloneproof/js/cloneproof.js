@@ -48,13 +48,13 @@ function seedStream(seed) {
 	return [high, low];
 }
 
-// ---- Arithmetic with Python's bits. Rewards are summed in ticks of 2^-60.
-const ONE = 1n << 60n, BITS = 128n, UNIT = 1n << BITS, LN_2 = 0xb17217f7d1cf79abc9e3b39803f2f6afn, LOGARITHMS = [];
+// ---- Arithmetic with Python's bits. Rewards are summed in ticks of 2^-30.
+const ONE = 1n << 30n, BITS = 128n, UNIT = 1n << BITS, LN_2 = 0xb17217f7d1cf79abc9e3b39803f2f6afn, LOGARITHMS = [];
 const even = x => Math.round(x) - x === 0.5 ? 2 * Math.round(x / 2) : Math.round(x);  // as Python rounds
-const ticks = value => BigInt(even(value * 2 ** 60)), units = total => Number(total) * 2 ** -60;
+const ticks = value => BigInt(even(value * 2 ** 30)), units = total => Number(total) * 2 ** -30;
 const written = (key, value) => typeof value !== "bigint" ? value : value < 1n << 53n ? Number(value) : `${value}`;  // in a file
 
-const mean = (total, count) => Number((total << BITS) / BigInt(count)) * 2 ** -188;  // rounded once
+const mean = (total, count) => Number((total << BITS) / BigInt(count)) * 2 ** -158;  // rounded once
 
 function bigLog(x) {  // in fixed point
 	const power = BigInt(Math.round(Math.log2(Number(x))) - 128), part = x >> power, z = (part - UNIT << BITS) / (part + UNIT), square = z * z >> BITS;
@@ -458,11 +458,11 @@ export class Session {
 		for (const [name, own] of this.segments) if (name === null || own.round) begun[name] = own.file(pending);
 		const rows = [...pending].map(([id, own]) => [...Object.values(own).slice(0, -1), [id]]), parts = terms.segments.length ? { begun } : begun.null;
 		const body = JSON.stringify({ ...terms, ...this.places && { pages }, sums, pending: rows, ...past, ...parts, round }, written);
-		return { format: "cloneproof session", version: 9, digest: checksum(body), body };
+		return { format: "cloneproof session", version: 10, digest: checksum(body), body };
 	}
 	static fromJSON(file) {
 		const { format, version, digest, body } = typeof file === "string" ? JSON.parse(file) : file;
-		if (format !== "cloneproof session" || version !== 9) refuse("a session file of version 9", version);
+		if (format !== "cloneproof session" || version !== 10) refuse("a session file of version 10", version);
 		if (checksum(body) !== digest) refuse("a session file as it was saved", digest, "restore it");
 		const { mechanism, registration, horizon, segments, machine, coins, joined, begun, pending, sums, round, pages = round, agent_of, arm_of, value_of,
 			segment_of = [], ...terms } = JSON.parse(body);

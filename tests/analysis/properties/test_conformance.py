@@ -209,19 +209,19 @@ def one_in_five_to_the_lowest_key(level, ties, purpose, index, one_of=Level._one
 
 def counted_twice(session, decision, value, repeated=cp.Session._repeated):
     repeated(session, decision, value)
-    session.sums[0] += round(value * 2**60)
+    session.sums[0] += round(value * 2**30)
 
 
 def the_latest_counts_most(level, k, ticks, place):
     level.arrived[k] += 1
     level.total[k] = level.total[k] // 2 + ticks
-    level.means[k] = level.total[k] / (level.arrived[k] << 60)
+    level.means[k] = level.total[k] / (level.arrived[k] << 30)
     level.missing -= 1
 
 
 def paid_to_the_first(session, decision, value, reward=cp.Session.reward):
     reward(session, decision, value)
-    session.sums[0] += 1 << 58
+    session.sums[0] += 1 << 28
 
 
 def forgotten_outstanding(level, to_dict=Level.to_dict):

@@ -234,10 +234,12 @@ def test_rewards_must_lie_in_the_support_of_the_family():
     live = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards="bernoulli")
     with pytest.raises(cp.errors.SessionError, match="bernoulli"):
         live.reward(live.decide().id, 0.5)
-    for reward in (-3.5, 1e300):
+    for reward in (-3.5, 2.0**31):
         wide = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards={"family": "gaussian", "sd": 1.0})
         wide.reward(wide.decide().id, reward)
         assert wide.payoff == {"ana": reward}
+        with pytest.raises(cp.errors.SessionError, match=r"at most 2\^31 in size, got 1e\+300; scale it"):
+            wide.reward(wide.decide().id, 1e300)
 
 
 def test_equal_averages_tie_whatever_the_pulls():

@@ -135,7 +135,7 @@ class Bernoulli:
 
 @dataclass(frozen=True, eq=False)
 class Deterministic:
-    """Every reward is the mean: sums are points, in the session's ticks of 2^-60, and judged as by the session."""
+    """Every reward is the mean: sums are points, in the session's ticks of 2^-30, and judged as by the session."""
 
     arithmetic: Arithmetic
     ranks: dict[float, int]

@@ -22,12 +22,12 @@ from scipy.special import betaincinv, ndtri
 
 from cloneproof import _randomness
 from cloneproof._sources import PACKAGE_ROOT, source_digest
-from cloneproof.mechanisms.online.levels import TICK_BITS
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 GOLDEN = np.uint64(_randomness.GOLDEN)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
+TICK_BITS: Final = 60
 BITS: Final = np.int64(TICK_BITS)
 MASK: Final = np.int64((1 << TICK_BITS) - 1)
 _TICKS: Final = 2.0**TICK_BITS
@@ -99,12 +99,9 @@ def uniform(stream, index):
 
 @nb.njit(nogil=True)
 def ticks(value):
-    """Return a reward of at most 2**62 as (high, low), rounded to whole ticks as a session rounds it."""
-    if abs(value) < 4.0:
-        whole = np.int64(np.rint(value * _TICKS))
-        return whole >> BITS, whole & MASK
-    floor = np.floor(value)  # from 4 on a float is a whole number of ticks, so nothing is rounded here
-    return np.int64(floor), np.int64((value - floor) * _TICKS)
+    """Return a reward of at most 2**33 as (high, low), rounded to a multiple of 2**-30 as a session rounds it."""
+    whole = np.int64(np.rint(value * 2.0**30))
+    return whole >> np.int64(30), (whole & np.int64(2**30 - 1)) << np.int64(30)
 
 
 @nb.njit(nogil=True)

@@ -14,6 +14,7 @@ from cloneproof._arrays import FloatArray, WordArray
 from cloneproof._randomness import GOLDEN, substream
 from cloneproof.engines.plays import plays
 from cloneproof.engines.reference import MEANS_STREAM, Run, simulate_run
+from cloneproof.errors import EngineError
 from cloneproof.market.market import FullCopies, Market, Means
 from cloneproof.market.priors import quantiles
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -23,6 +24,8 @@ M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's
 
 ROUNDS_IN_PYTHON = 5 * 10**4  # a second
 MOST_REALISATIONS = 256
+LARGEST_SUM = 2.0**33  # of rewards that are no whole numbers
+FARTHEST = 9.0  # standard deviations of a normal reward from a uniform number of 52 bits, at most
 SEGMENTS = 3  # the stream of the seeds of segments
 
 
@@ -147,6 +150,21 @@ def strata_of(market: Market, short: bool = False) -> Strata:
         means += [realisation] * times
         weights += [weight / total / times] * times
     return Strata(tuple(means), tuple(weights))
+
+
+def check_sums(job: SamplingJob[Any]) -> None:
+    """Raise an error if rewards may add up to more than the one word that holds their sum."""
+    market, family = job.market, job.market.family
+    largest = max(abs(family.low), abs(family.high))
+    if family.law == "normal":
+        largest = 1.0 + FARTHEST * family.parameters[0]
+    if family.law == "point" and all(agent.support is not None for agent in market.agents):
+        largest = max((mean for agent in market.agents for mean in agent.support or () if mean % 1.0), default=0.0)
+    if family.law != "coin" and math.isfinite(largest) and market.horizon * largest >= LARGEST_SUM:
+        raise EngineError(
+            f"sampling expects rewards that add up to less than 2^33, got {market.horizon:,} rounds of up to {largest:g}; "
+            "ask for a shorter horizon, or scale the rewards"
+        )
 
 
 def reference_run(job: Job, run: int) -> Run:

@@ -33,7 +33,7 @@ from cloneproof._checks import count, known, number_in, real
 from cloneproof._clock import EXACT_UNTIL, count_work, is_counted, now, time_is_over, unlimited
 from cloneproof.engines.deadline import Deadline, notebook_line, raises_interrupts
 from cloneproof.engines.estimate import BoundsName, Evaluation
-from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, SamplingJob, reference_outcomes
+from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, SamplingJob, check_sums, reference_outcomes
 from cloneproof.engines.monte_carlo.statistics import (
     Estimands,
     RunTotals,
@@ -342,6 +342,7 @@ def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
 
     Without the compiler the reference simulator plays the runs: the same law, far slower.
     """
+    check_sums(job)
     if not kernels_installed():
         return reference_outcomes(job, first, count)
     load_kernels()

@@ -1,6 +1,6 @@
 """Choices of a level among its candidates, in many states at once: `mechanisms.online.levels` without random numbers.
 
-Statistics. A mean is the exact sum of rewards, in the session's ticks of 2^-60, divided by the pulls and rounded once,
+Statistics. A mean is the exact sum of rewards, in the session's ticks of 2^-30, divided by the pulls and rounded once,
 so equal averages are equal floats.
 
 Priorities. The built-in rules are evaluated on whole arrays with the same operations as their scalar functions; any

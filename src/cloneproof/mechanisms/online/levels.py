@@ -28,8 +28,9 @@ from cloneproof.mechanisms.online.streams import (
 from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, broken_rule, checked_chances
 
 WAIT: Final = -1
-TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
+TICK_BITS: Final = 30  # sums of rewards are whole numbers of 2**-30, so the order of arrival cannot matter
 ONE: Final = 1 << TICK_BITS
+LARGEST: Final = 1 << 31  # size of a reward that a session takes
 EXACT: Final = 1 << 53  # whole numbers below it are floats
 
 
@@ -388,18 +389,18 @@ class Level(Candidates):
 
 
 def ticks(value: float) -> int:
-    """Return a reward as a whole number of 2**-60, rounded to the nearest.
+    """Return a reward as a whole number of 2**-30, rounded to the nearest: what ties in decimals ties.
 
-    >>> ticks(1.0) == 1 << 60, ticks(-0.5) == -(1 << 59), ticks(2.0**60) == 1 << 120
+    >>> ticks(1.0) == 1 << 30, ticks(-0.5) == -(1 << 29), ticks(0.2) + ticks(0.8) == 2 * ticks(0.5)
     (True, True, True)
     """
-    return ONE if value == 1.0 else round(value * ONE) if abs(value) < 2.0**53 else int(value) << TICK_BITS
+    return ONE if value == 1.0 else round(value * ONE)
 
 
 def written(numbers: Sequence[int]) -> list[int | str]:
     """Return whole numbers as a file has them: from 2**53 on as text, since JavaScript reads numbers as floats.
 
-    >>> written([5, ONE])
+    >>> written([5, ONE << 30])
     [5, '1152921504606846976']
     """
     return [number if abs(number) < EXACT else str(number) for number in numbers]

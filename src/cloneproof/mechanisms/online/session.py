@@ -24,7 +24,7 @@ from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.market.segments import checked_segments
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.levels import ONE, ticks, written
+from cloneproof.mechanisms.online.levels import LARGEST, ONE, ticks, written
 from cloneproof.mechanisms.online.participants import Participants
 from cloneproof.mechanisms.online.registration import (
     Allocation,
@@ -294,7 +294,7 @@ class Session(Participants):
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
         """Enter rewards, as pairs of id and value, of different decisions that await one.
 
-        Returns what was decided, and each reward in ticks of 2**-60. If any of them is wrong, raises `SessionError` and
+        Returns what was decided, and each reward in ticks of 2**-30. If any of them is wrong, raises `SessionError` and
         enters none.
         """
         try:
@@ -335,6 +335,8 @@ class Session(Participants):
                 f"expected a reward in {self.rewards.support} ({self.rewards.name} rewards), got {brief(value)}; "
                 "scale it, or name another reward family when the session is opened"
             )
+        if abs(number) > LARGEST:
+            raise SessionError(f"expected a reward of at most 2^31 in size, got {brief(value)}; scale it")
         return number
 
     def _checked_id(self, decision: object) -> int:

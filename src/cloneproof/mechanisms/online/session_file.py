@@ -21,7 +21,7 @@ from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, mecha
 from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
-VERSION: Final = 9  # below 9: before the first release
+VERSION: Final = 10  # below 10: before the first release
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 

@@ -19,7 +19,7 @@ from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve.market.terms import MarketSpec, Name, Segments, Title, Weight
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The format of ledgers, which the opening names; one of another format is refused."""
 GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
 _HALF: Final = 1 << (TICK_BITS - 1)
@@ -42,7 +42,7 @@ class Opened(_Entry, tag="opened", omit_defaults=True):
 
     spec: MarketSpec
     commitment: Digest
-    format: Literal[2]  # FORMAT
+    format: Literal[3]  # FORMAT
 
 
 class AgentRegistered(_Entry, tag="agent"):

@@ -59,7 +59,7 @@ def same_until(asked: Sequence[tuple[str, str | None]], done: int) -> int:
 
 
 class RegistryArm(msgspec.Struct, omit_defaults=True):
-    """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-60.
+    """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-30.
 
     `season` is the first that it takes part in, and `until` the last one if it was withdrawn. `weight` is what was
     declared last; a season that runs has the weights of its start, in its session. `title` is for advice only: neither

@@ -59,7 +59,6 @@ from cloneproof.engines.monte_carlo.runs import (
 from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, Function, once, specialised, with_callees
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.mechanisms.online.slots import FRESH, rank_of
 from cloneproof.mechanisms.online.streams import (
     COIN_STREAM,
@@ -139,7 +138,7 @@ def _most_rounds(job: Job) -> int:
 def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
     """Return the plan of a job whose mechanism is on slots: of all agents side by side, or before a contest."""
     family, agent, rule, judge = job.market.family, mechanism.rules[0], mechanism.arm, rank_of(mechanism.arm)
-    most, origin = _most_rounds(job), divmod(judge.origin, 1 << TICK_BITS)
+    most, origin = _most_rounds(job), divmod(judge.origin << 30, 1 << 60)
     return SlotPlan(
         agents=len(job.market.agents),
         horizon=job.market.horizon,

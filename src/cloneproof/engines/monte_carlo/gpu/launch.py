@@ -46,7 +46,7 @@ _STREAMS: Final = {
     "LEVELS_STREAM": LEVELS_STREAM, "SAMPLE_STREAM": SAMPLE_STREAM, "EXPLORE_STREAM": EXPLORE_STREAM,
     "TIE_STREAM": TIE_STREAM, "COIN_STREAM": COIN_STREAM, "DRAW_STREAM": DRAW_STREAM,
 }  # fmt: skip
-OPTIONS: Final = ("--std=c++17", "--fmad=false", "--device-int128")
+OPTIONS: Final = ("--std=c++17", "--fmad=false")
 WIDTHS: Final = (256, 128, 96, 64, 32)  # threads of a block
 INSTALL: Final = "install cloneproof[gpu] on a machine with an NVIDIA card, or use device='cpu'"
 FIRST_KEPT = 256  # runs that are drawn ahead of every candidate, in the first launch

@@ -41,35 +41,13 @@ DEVICE u32 estimate(u64 line, u32 root) { return low_half(line) + high_product(r
 // The index as a session computes it.
 DEVICE double session_index(double mean, double pulls, double f) { return mean + sqrt(f / pulls); }
 
-// (whole + rest 2^-60) / pulls rounded once to the nearest double: Python's division of integers.
-OUTLINED double average_of_ticks(u32 whole, u64 rest, u32 pulls) {
-    unsigned __int128 sum = ((unsigned __int128)whole << 60) | rest;
-    if (sum == 0) return 0.0;
-    int shift = 0;
-    while (!(sum >> 126)) {
-        sum <<= 1;
-        ++shift;
-    }
-    unsigned __int128 quotient = sum / pulls;
-    bool lost = quotient * pulls != sum;
-    while (quotient >> 64) {  // 64 bits and one that stands for all that are lost
-        lost = lost || (quotient & 1);
-        quotient >>= 1;
-        --shift;
-    }
-    double value = (double)((u64)quotient | (u64)lost);
-    for (int k = shift + 60; k > 0; --k) value *= 0.5;
-    for (int k = shift + 60; k < 0; ++k) value *= 2.0;
-    return value;
-}
-
 // Candidates of a level: their lines and statistics (pulls, wins) in slots.
 struct Candidates {
     Slots lines, stats;
     u64 begin;
     i64 count;
     int kind;  // of their means: WINS, CONSTANT or TICKS
-    Slots more;  // CONSTANT: the mean of each as a double; TICKS: the rest of its sum, wins being the whole part
+    Slots more;  // CONSTANT: the mean of each as a double; TICKS: the sum of its rewards in ticks, below 2^53
 };
 
 #define WINS 0
@@ -80,7 +58,7 @@ DEVICE double session_mean(const Candidates& all, u64 p) {
     u64 stats = all.stats(p);
     if (all.kind == WINS) return (double)high_half(stats) / (double)low_half(stats);
     if (all.kind == CONSTANT) return from_bits(all.more(p));
-    return average_of_ticks(high_half(stats), all.more(p), low_half(stats));
+    return (double)all.more(p) / ((double)low_half(stats) * 1073741824.0);
 }
 
 // Whether two candidates have the same statistics, and so the same index.

@@ -7,7 +7,7 @@
 
 // Where things stand in the memory of a run: for each position four slots (five with a sample), for each agent three.
 struct UcbMemory {
-    Slots lines, stats, tapes, limits, ids, agent_lines, agent_stats, agent_rests;
+    Slots lines, stats, tapes, limits, ids, agent_lines, agent_stats, agent_sums;
 };
 
 DEVICE UcbMemory ucb_memory(Slots all, i64 positions, i64 levels, bool sample) {
@@ -17,7 +17,7 @@ DEVICE UcbMemory ucb_memory(Slots all, i64 positions, i64 levels, bool sample) {
     for (int i = 0; i < 4; ++i, at += (u64)positions) *of_arms[i] = {all.base + at * all.stride, all.stride};
     m.ids = {all.base + at * all.stride, all.stride};
     if (sample) at += (u64)positions;
-    Slots* of_agents[3] = {&m.agent_lines, &m.agent_stats, &m.agent_rests};
+    Slots* of_agents[3] = {&m.agent_lines, &m.agent_stats, &m.agent_sums};
     for (int i = 0; i < 3; ++i, at += (u64)levels) *of_agents[i] = {all.base + at * all.stride, all.stride};
     return m;
 }
@@ -74,7 +74,7 @@ OUTLINED u64 explored_arm(const Run& run, const UcbMemory& m, i64 level) {
     i64 arm = arm_at(plan, m, level, best);
     double mean = run.means[plan.original[arm]];
     m.tapes(best) = arm_tape(run, arm) + GOLDEN;
-    m.limits(best) = plan.constant ? bits_of(rint(mean * 1152921504606846976.0) * 8.673617379884035e-19) : threshold(mean);
+    m.limits(best) = plan.constant ? bits_of(rint(mean * 1073741824.0) * 9.313225746154785e-10) : threshold(mean);
     return best;
 }
 
@@ -124,13 +124,13 @@ DEVICE void play_ucb(const Run& run, Slots all) {
     UcbMemory m = ucb_memory(all, plan.positions, plan.levels, plan.sample != 0);
     u64 agents_stream = level_stream(run.streams.levels, 0, 0);
     u64 agent_ties = word(agents_stream, TIE_STREAM), agent_order = word(agents_stream, EXPLORE_STREAM);
-    for (i64 i = 0; i < plan.levels; ++i) m.agent_stats(i) = m.agent_rests(i) = 0;
+    for (i64 i = 0; i < plan.levels; ++i) m.agent_stats(i) = m.agent_sums(i) = 0;
     for (i64 t = 1; t <= plan.horizon; ++t) {
         i64 level = 0;
         if (!flat && t <= plan.levels) {
             level = explored_agent(plan, m, agent_order);
         } else if (!flat) {
-            Candidates agents = {m.agent_lines, m.agent_stats, 0, plan.levels, constant ? TICKS : WINS, m.agent_rests};
+            Candidates agents = {m.agent_lines, m.agent_stats, 0, plan.levels, constant ? TICKS : WINS, m.agent_sums};
             level = (i64)leader(agents, agent_bonus, t - agent_bonus.shift, agent_ties, (u64)(t - 1));
         }
         u64 agent_stats = m.agent_stats(level);
@@ -149,15 +149,11 @@ DEVICE void play_ucb(const Run& run, Slots all) {
         if (constant) {
             double mean = from_bits(m.limits(p));
             double y = reciprocal_root(pulls);
-            u64 rest = m.agent_rests(level) + (u64)(mean * 1152921504606846976.0);
-            whole += (u32)(rest >> 60);
-            rest &= (1ull << 60) - 1;
-            m.agent_rests(level) = rest;
+            const u64 sum = m.agent_sums(level) += (u64)(mean * 1073741824.0);
             m.lines(p) = halves(rounded(fma(mean, arm_bonus.scale, 4503599627370496.0)),
                                 rounded(fma(y, 4294967295.0, 4503599627370496.0)));
             if (!flat) {
-                double sum = (double)whole + (double)rest * 8.673617379884035e-19;
-                m.agent_lines(level) = line_of(sum, rounds + 1, agent_bonus.scale);
+                m.agent_lines(level) = line_of((double)sum * 9.313225746154785e-10, rounds + 1, agent_bonus.scale);
             }
         } else {
             u64 x = m.tapes(p);
