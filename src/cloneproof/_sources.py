@@ -14,7 +14,7 @@ from cloneproof._version import __version__
 
 PACKAGE_ROOT: Final = Path(__file__).parent
 LIBRARIES = ("numpy", "scipy", "numba", "python-flint")
-_KERNELS = "engines/monte_carlo/gpu/source"  # in another language
+_KERNELS = ("engines/monte_carlo/gpu/source/*", "engines/monte_carlo/native/*.[ch]*")  # in another language
 
 
 def source_digest(files: Iterable[Path], root: Path = PACKAGE_ROOT) -> str:
@@ -32,7 +32,7 @@ def source_digest(files: Iterable[Path], root: Path = PACKAGE_ROOT) -> str:
 
 def package_digest(root: Path = PACKAGE_ROOT) -> str:
     """Return the digest of every source of the package, of which `root` may be a copy."""
-    return source_digest([*root.rglob("*.py"), *(root / _KERNELS).glob("*")], root)
+    return source_digest([*root.rglob("*.py"), *(path for kernels in _KERNELS for path in root.glob(kernels))], root)
 
 
 @cache

@@ -162,8 +162,8 @@ def check_sums(job: SamplingJob[Any]) -> None:
         largest = max((mean for agent in market.agents for mean in agent.support or () if mean % 1.0), default=0.0)
     if family.law != "coin" and math.isfinite(largest) and market.horizon * largest >= LARGEST_SUM:
         raise EngineError(
-            f"sampling expects rewards that add up to less than 2^33, got {market.horizon:,} rounds of up to {largest:g}; "
-            "ask for a shorter horizon, or scale the rewards"
+            f"sampling expects rewards that add up to less than 2^33, got {market.horizon:,} rounds of up to "
+            f"{largest:g}; ask for a shorter horizon, or scale the rewards"
         )
 
 

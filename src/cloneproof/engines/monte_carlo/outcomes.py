@@ -31,9 +31,10 @@ from cloneproof.engines.monte_carlo.blocks.slots import (
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
 from cloneproof.engines.monte_carlo.laboratory import laboratory_applies, laboratory_seconds, play_laboratory
 from cloneproof.engines.monte_carlo.ranked_pages import play_ranked_pages, ranked_pages_apply
+from cloneproof.engines.monte_carlo.rounds import play_stepping, stepping_applies
 from cloneproof.engines.monte_carlo.runs import Kernel, played
+from cloneproof.engines.monte_carlo.stepping import rounds as numba_rounds
 from cloneproof.engines.monte_carlo.stepping.plan import usual_bandit
-from cloneproof.engines.monte_carlo.stepping.rounds import play_stepping, stepping_applies
 
 Kernels = tuple[tuple[str, Callable[[Job], bool], Kernel], ...]
 
@@ -43,6 +44,7 @@ KERNELS: Final[Kernels] = (
     ("slots", slots_apply, play_slots),  # the same, pull by pull
     ("index on slots", falling_applies, play_slot_blocks),  # the same loop, slots ranked by an index or by bars
     ("stepping", stepping_applies, play_stepping),  # all other rules, round by round
+    ("stepping", numba_rounds.stepping_applies, numba_rounds.play_stepping),  # samples and hold-out scores
 )
 
 SLATE_KERNELS: Final[Kernels] = (

@@ -33,7 +33,14 @@ from cloneproof._checks import count, known, number_in, real
 from cloneproof._clock import EXACT_UNTIL, count_work, is_counted, now, time_is_over, unlimited
 from cloneproof.engines.deadline import Deadline, notebook_line, raises_interrupts
 from cloneproof.engines.estimate import BoundsName, Evaluation
-from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, SamplingJob, check_sums, reference_outcomes
+from cloneproof.engines.monte_carlo.job import (
+    ROUNDS_IN_PYTHON,
+    Job,
+    Outcomes,
+    SamplingJob,
+    check_sums,
+    reference_outcomes,
+)
 from cloneproof.engines.monte_carlo.statistics import (
     Estimands,
     RunTotals,

@@ -7,20 +7,26 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.rounds import play_stepping
 from cloneproof.engines.monte_carlo.runs import played
-from cloneproof.engines.monte_carlo.stepping.rounds import play_stepping
 from cloneproof.market import full_copies
+
+
+def of_ones_own(rule):
+    """The same rule as a function of one's own, which has no bound."""
+    priority = rule.priority
+    return replace(rule, priority=lambda inputs, constant: 1.0 * priority(inputs, constant), bound=None, exceeds=None)
 
 
 def without_bounds(job):
     """The same job, whose rules look at all candidates in each round."""
     arm, agent = job.mechanism.arm, job.mechanism.agent
-    plain = replace(job.mechanism, arm=replace(arm, bound=None), agent=agent and replace(agent, bound=None))
+    plain = replace(job.mechanism, arm=of_ones_own(arm), agent=agent and of_ones_own(agent))
     return replace(job, mechanism=plain)
 
 
 @pytest.mark.parametrize("rewards", ["bernoulli", "deterministic"])
-@pytest.mark.parametrize("name", ["ucb1", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "kl-ucb"])
+@pytest.mark.parametrize("name", ["ucb1", "h-ucb", "kl-ucb"])
 def test_bounds_change_no_decision_on_hundreds_of_copies_and_many_rounds(name, rewards):
     few = name == "kl-ucb"  # whose indices take longer
     agents = [cp.Agent(f"{m}", 1, cp.Point(m)) for m in (0.9, 0.6, 0.5)]
@@ -39,7 +45,7 @@ def too_low(inputs, width):
     return inputs.mean
 
 
-@pytest.mark.parametrize("above", [None, cp.rule("slow-ucb")])
+@pytest.mark.parametrize("above", [None, cp.rule("ucb")])
 def test_a_bound_of_ones_own_is_used_and_a_wrong_one_shows(above):
     """With `too_low` for a bound, a rival that should have overtaken the leader is not looked at."""
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 3, cp.Point(0.6))], horizon=400)

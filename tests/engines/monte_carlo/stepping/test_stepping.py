@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
+from cloneproof.engines.monte_carlo.outcomes import KERNELS
+from cloneproof.engines.monte_carlo.rounds import play_stepping, stepping_applies
 from cloneproof.engines.monte_carlo.runs import played
-from cloneproof.engines.monte_carlo.stepping.rounds import play_stepping, stepping_applies
 from cloneproof.engines.reference import simulate_run
 from cloneproof.market import full_copies
 from cloneproof.market.rewards import RewardFamily
@@ -63,9 +64,9 @@ def agree(market, mechanism, copies, seed, run):
     Tapes are an arm's own, so that another decision mostly pays something else, and leads to others.
     """
     job = Job(market, mechanism, full_copies(market.agents, copies), seed)
-    assert stepping_applies(job)
+    kernel = next(play for name, applies, play in KERNELS if name == "stepping" and applies(job))
     first, count = max(0, run - 1), 2
-    stepped = played(play_stepping, job, first, count)
+    stepped = played(kernel, job, first, count)
     expected = reference_outcomes(job, first, count)
     assert stepped.payoff.tolist() == expected.payoff.tolist()
     assert stepped.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)

@@ -25,27 +25,13 @@ from cloneproof.engines.monte_carlo.gpu.records import (
     refusal,
 )
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs
+from cloneproof.engines.monte_carlo.native import build
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.engines.monte_carlo.runs import RunResults, owners_of
-from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.online.levels import ONE, ticks
-from cloneproof.mechanisms.online.streams import (
-    COIN_STREAM,
-    DRAW_STREAM,
-    EXPLORE_STREAM,
-    LEVELS_STREAM,
-    SAMPLE_STREAM,
-    STATE_STREAM,
-    TIE_STREAM,
-)
 
-FOLDER: Final = Path(__file__).parent / "source"
-_STREAMS: Final = {
-    "TAPE_STREAM": TAPE_STREAM, "SESSION_STREAM": SESSION_STREAM, "STATE_STREAM": STATE_STREAM,
-    "LEVELS_STREAM": LEVELS_STREAM, "SAMPLE_STREAM": SAMPLE_STREAM, "EXPLORE_STREAM": EXPLORE_STREAM,
-    "TIE_STREAM": TIE_STREAM, "COIN_STREAM": COIN_STREAM, "DRAW_STREAM": DRAW_STREAM,
-}  # fmt: skip
+FOLDERS: Final = (Path(__file__).parent / "source", build.FOLDER)  # of kernels for cards, and what cores share
 OPTIONS: Final = ("--std=c++17", "--fmad=false")
 WIDTHS: Final = (256, 128, 96, 64, 32)  # threads of a block
 INSTALL: Final = "install cloneproof[gpu] on a machine with an NVIDIA card, or use device='cpu'"
@@ -69,15 +55,19 @@ def source_text() -> str:
         if name in seen:
             return ""
         seen.add(name)
-        whole = (FOLDER / name).read_text().replace("#pragma once\n", "")
-        return re.sub(r'#include "(\w+\.h)"\n', lambda found: text(found[1]), whole)
+        whole = (
+            next(folder / name for folder in FOLDERS if (folder / name).exists())
+            .read_text()
+            .replace("#pragma once\n", "")
+        )
+        return re.sub(r'#include "(\w+\.h)"\n', lambda header: text(header[1]), whole)
 
     return text("kernels.cu")
 
 
 def definitions(threads: int, kernel: int = 0, arms: int = 0, levels: int = 0, shared: bool = False) -> tuple[str, ...]:
     """Return the macros of a build."""
-    numbers = {**_STREAMS, "THREADS": threads, "KERNEL": kernel, "ARMS": arms, "LEVELS": levels, "SHARED": int(shared)}
+    numbers = {"THREADS": threads, "KERNEL": kernel, "ARMS": arms, "LEVELS": levels, "SHARED": int(shared)}
     return tuple(f"-D{name}={number}" for name, number in numbers.items())
 
 

@@ -1,5 +1,5 @@
-// The counter-based generator of cloneproof._randomness and the streams of a run; see monte_carlo/compiling.py.
-// The numbers of the streams (.._STREAM) are defined by the caller of the compiler, from their one home in Python.
+// The counter-based generator of cloneproof._randomness, and the streams of a run, whose numbers are those of
+// engines/reference.py and mechanisms/online/streams.py (a test compares them).
 #pragma once
 #include "portable.h"
 
@@ -26,14 +26,21 @@ DEVICE double uniform(u64 stream, u64 index) { return from_word(word(stream, ind
 // The whole number that `mixed` stays below exactly where uniform < mean.
 DEVICE u64 threshold(double mean) { return (u64)(i64)ceil(mean * 4503599627370496.0 - 0.5); }
 
+enum { MEANS_STREAM, TAPE_STREAM, SESSION_STREAM };            // of a run
+enum { STATE_STREAM, COINS_STREAM, END_STREAM };               // of its session
+enum { LEVELS_STREAM, SAMPLE_STREAM };                         // of the session's state
+enum { EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM };  // of a level
+enum { SLOT_STREAM = 5 };                                      // of a level of slots: the arm that each slot holds
+enum { ORDER_STREAM, FALLBACK_STREAM };                        // of a timetable of slots
+
 struct RunStreams {
-    u64 tapes, levels, sample;
+    u64 tapes, levels, sample, coins;
 };
 
 DEVICE RunStreams streams_of(u64 run_stream) {
     u64 session = word(0, word(run_stream, SESSION_STREAM) >> 1);
     u64 state = word(session, STATE_STREAM);
-    RunStreams streams = {word(run_stream, TAPE_STREAM), word(state, LEVELS_STREAM), word(state, SAMPLE_STREAM)};
+    RunStreams streams = {word(run_stream, TAPE_STREAM), word(state, LEVELS_STREAM), word(state, SAMPLE_STREAM), word(session, COINS_STREAM)};
     return streams;
 }
 

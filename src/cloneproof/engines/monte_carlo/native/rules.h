@@ -1,0 +1,122 @@
+// Rules of one level of a bandit: the priority of a candidate, by what it is told; see mechanisms/rules, a file for each.
+//
+// A rule that leads has a bound besides, which its priority does not exceed up to a later clock while the candidate
+// waits, and `exceeds`, a quick test of whether the priority is surely above a level; see leading.h.
+#pragma once
+#include "beta_variate.h"
+#include "kl_bound.h"
+
+struct Told {
+    i64 clock;
+    double log_clock;
+    i64 pulls;
+    double mean;
+    i64 candidates;
+};
+
+// Whether mean + sqrt(width / pulls) is above a level by more than rounding, without a root or a quotient.
+DEVICE bool root_exceeds(double mean, i64 pulls, double width, double level) {
+    const double small = level - mean + 1e-12 * (1.0 + fabs(level));
+    return pulls > 0 && (small <= 0.0 || small * small * (double)pulls < width);
+}
+
+TABLE double KL_MARGIN = 1e-9;  // more than the rounding of a bound of KL-UCB
+
+// The same of kl_upper_bound: one divergence in place of an inversion.
+OUTLINED bool kl_exceeds(double mean, i64 pulls, double width, double level) {
+    if (mean > level + 1e-12) return pulls > 0;
+    level += KL_MARGIN;
+    if (pulls == 0 || level >= 1.0) return false;
+    double divergence = -(1.0 - mean) * log_ratio((mean - level) / (1.0 - mean));
+    if (mean > 0.0) divergence -= mean * log_ratio((level - mean) / mean);
+    return (double)pulls * divergence < width * (1.0 - 1e-9);
+}
+
+enum { UCB, KL_UCB, STEADY_UCB, STEADY_KL_UCB, MEAN, INDIFFERENT, POSTERIOR, EPSILON_GREEDY, OWN };
+
+// Somebody's own rule, compiled by numba.cfunc; NaN is no priority, and the reference says what is wrong.
+typedef double (*OwnPriority)(
+    i64 clock, double log_clock, double pulls, double mean, double coin, double draw, i64 candidates
+);
+typedef double (*OwnExceeds)(
+    i64 clock, double log_clock, double pulls, double mean, double coin, double draw, i64 candidates, double level
+);
+
+// A rule as numbers, for a whole job.
+struct RuleNumbers {
+    i64 kind, explore, order, commits, completed, binarise, randomised;
+    double one, other;  // its parameters
+    double unit;        // of rewards
+    i64 horizon, coins;  // coins: every reward is 0 or 1
+    const double* logarithms;  // of 0, 1, .. rounds; none where the rule does not look at them
+    const double* ziggurat;
+    OwnPriority priority, bound;
+    OwnExceeds exceeds;
+};
+
+struct Ucb {
+    double constant;
+    static Ucb of(const RuleNumbers& rule) { return {rule.one}; }
+    double priority(const Told& in) const {
+        return in.pulls == 0 ? INFINITY : in.mean + sqrt(constant * in.log_clock / (double)in.pulls);
+    }
+    double bound(const Told& in) const { return priority(in); }
+    bool exceeds(const Told& in, double level) const {
+        return root_exceeds(in.mean, in.pulls, constant * in.log_clock, level);
+    }
+};
+
+struct KlUcb {
+    double constant;
+    static KlUcb of(const RuleNumbers& rule) { return {rule.one}; }
+    double priority(const Told& in) const {
+        return in.pulls == 0 ? INFINITY : kl_upper_bound(in.mean, (double)in.pulls, constant * in.log_clock);
+    }
+    double bound(const Told& in) const { return priority(in) + KL_MARGIN; }
+    bool exceeds(const Told& in, double level) const {
+        return kl_exceeds(in.mean, in.pulls, constant * in.log_clock, level);
+    }
+};
+
+// Indices of a constant width, which depend on a candidate's own rewards alone; without rewards it ranks last.
+struct SteadyUcb {
+    double width;
+    static SteadyUcb of(const RuleNumbers& rule) { return {rule.one}; }
+    double priority(const Told& in) const {
+        return in.pulls == 0 ? -INFINITY : in.mean + sqrt(width / (double)in.pulls);
+    }
+    double bound(const Told& in) const { return priority(in); }
+    bool exceeds(const Told& in, double level) const { return root_exceeds(in.mean, in.pulls, width, level); }
+};
+
+struct SteadyKlUcb {
+    double width;
+    static SteadyKlUcb of(const RuleNumbers& rule) { return {rule.one}; }
+    double priority(const Told& in) const {
+        return in.pulls == 0 ? -INFINITY : kl_upper_bound(in.mean, (double)in.pulls, width);
+    }
+    double bound(const Told& in) const { return priority(in); }
+    bool exceeds(const Told& in, double level) const { return kl_exceeds(in.mean, in.pulls, width, level); }
+};
+
+struct Mean {
+    static Mean of(const RuleNumbers&) { return {}; }
+    double priority(const Told& in) const { return in.pulls == 0 ? -INFINITY : in.mean; }
+    double bound(const Told& in) const { return priority(in); }
+    bool exceeds(const Told& in, double level) const { return in.pulls > 0 && in.mean > level; }
+};
+
+struct OwnRule {
+    OwnPriority value, bounded;
+    OwnExceeds above;
+    static OwnRule of(const RuleNumbers& rule) { return {rule.priority, rule.bound, rule.exceeds}; }
+    static double call(OwnPriority own, const Told& in, double coin, double draw) {
+        return own(in.clock, in.log_clock, (double)in.pulls, in.mean, coin, draw, in.candidates);
+    }
+    double priority(const Told& in) const { return call(value, in, 0.5, 0.5); }
+    double bound(const Told& in) const { return call(bounded, in, 0.5, 0.5); }
+    bool exceeds(const Told& in, double level) const {
+        if (!above) return priority(in) > level;
+        return above(in.clock, in.log_clock, (double)in.pulls, in.mean, 0.5, 0.5, in.candidates, level) > 0.0;
+    }
+};

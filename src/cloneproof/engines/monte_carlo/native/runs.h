@@ -1,0 +1,68 @@
+// What all kernels share: the arms of a job, a chunk of its runs, and their results. Every field takes 8 bytes, and
+// Python writes the same names in the same order (native/library.py).
+#pragma once
+#include <algorithm>
+#include <vector>
+#include "rewards.h"
+
+struct Arms {
+    i64 agents, arms, originals, places;  // a market without places has one
+    const i64 *agent, *original, *copy, *column;  // of each arm: whose it is, a copy of what, and the column of its mean
+    const u64* key;                               // by which its level knows it
+    const i64* first;                             // arm of each agent, and the end
+};
+
+// Runs side by side: means (runs x originals) and streams; what agents are paid (runs x agents) and the views of each
+// original in each place (runs x originals x places). A run that a kernel cannot play is paid NaN.
+struct Chunk {
+    i64 runs;
+    const double* means;
+    const u64* streams;
+    double* payoff;
+    i64* views;
+};
+
+// An arm in a run. A tape is read by position, so pull number p of an arm has the same reward in every world that has it.
+struct Arm {
+    u64 tape;
+    double mean;
+    i64 pulls;
+};
+
+DEVICE Arm opened_arm(const Arms& all, i64 a, u64 tapes, const double* means) {
+    const u64 tape = word(word(tapes, (u64)all.agent[a]), (u64)all.original[a]);
+    return {word(tape, (u64)all.copy[a]), means[all.column[a]], 0};
+}
+
+DEVICE void open_arms(const Arms& all, u64 tapes, const double* means, Arm* arms) {
+    for (i64 a = 0; a < all.arms; ++a) arms[a] = opened_arm(all, a, tapes, means);
+}
+
+// Enter what each agent is paid in run r, from sums in this unit, and the pulls of its arms.
+DEVICE void close_run(const Arms& all, const Chunk& chunk, i64 r, const Arm* arms, const i64* paid, double unit) {
+    for (i64 a = 0; a < all.arms; ++a) chunk.views[r * all.originals + all.column[a]] += arms[a].pulls;
+    for (i64 i = 0; i < all.agents; ++i) chunk.payoff[r * all.agents + i] = worth(paid[i], unit);
+}
+
+DEVICE void fail_run(const Arms& all, const Chunk& chunk, i64 r) {
+    for (i64 i = 0; i < all.agents; ++i) chunk.payoff[r * all.agents + i] = NAN;
+}
+
+// Positions 0, 1, .. in increasing order of their words, which are drawn; the scratch keeps its memory.
+struct Order {
+    std::vector<std::pair<u64, i64>> seats;
+    template <class Word> void draw(i64 count, const Word& of) {
+        seats.resize(count);
+        for (i64 k = 0; k < count; ++k) seats[k] = {of(k), k};
+        std::sort(seats.begin(), seats.end());
+    }
+    i64 operator[](i64 place) const { return seats[place].second; }
+};
+
+// Rounds of a whole exploration, far beyond any horizon where the product would not fit.
+DEVICE i64 all_explored(i64 candidates, i64 rounds) {
+    const i64 never = 1ll << 62;
+    return rounds <= never / candidates ? candidates * rounds : never;
+}
+
+enum { ROUND_ROBIN, BLOCK_ORDER, INDEX_ORDER };  // of exploration

@@ -1,0 +1,197 @@
+// Bandits of one level or two, round by round; the rounds are those of mechanisms.online.state.
+#pragma once
+#include <memory>
+#include "leading.h"
+#include "scanning.h"
+
+struct SteppingPlan {
+    i64 horizon, flat, award;  // award: arm statistics are cleared when the agents' exploration is over
+    const RuleNumbers *upper, *lower;
+    const Family* family;
+    i64 epochs;  // of one level that starts anew; 0 if it does not
+    const i64 *epoch_ends, *epoch_explore;
+};
+
+// A level of any rule, where the loop is not made for a single one.
+class AnyLevel {
+    struct Picks {
+        virtual ~Picks() {}
+        virtual void open(const RuleNumbers*, Candidate*, i64, i64, u64) = 0;
+        virtual i64 pick(i64 clock) = 0;
+        virtual void enter(i64 k, i64 ticks) = 0;
+        Level* level;
+    };
+    template <class Kind> struct PicksOf : Picks {
+        Kind own;
+        PicksOf() { level = &own; }
+        PicksOf(const PicksOf&) = delete;
+        void open(const RuleNumbers* rule, Candidate* rows, i64 count, i64 explore, u64 stream) override {
+            own.open(rule, rows, count, explore, stream);
+        }
+        i64 pick(i64 clock) override { return own.pick(clock); }
+        void enter(i64 k, i64 ticks) override { own.enter(k, ticks); }
+    };
+    std::unique_ptr<Picks> picks;
+
+    static Picks* made(const RuleNumbers& rule) {
+        switch (rule.kind) {
+            case UCB: return new PicksOf<Leading<Ucb>>;
+            case KL_UCB: return new PicksOf<Leading<KlUcb>>;
+            case STEADY_UCB: return new PicksOf<Leading<SteadyUcb>>;
+            case STEADY_KL_UCB: return new PicksOf<Leading<SteadyKlUcb>>;
+            case MEAN: return new PicksOf<Leading<Mean>>;
+            case INDIFFERENT: return new PicksOf<Indifferent>;
+            case POSTERIOR: return new PicksOf<Posterior>;
+            case EPSILON_GREEDY: return new PicksOf<EpsilonGreedy>;
+            default: return rule.bound ? (Picks*)new PicksOf<Leading<OwnRule>> : new PicksOf<OwnScan>;
+        }
+    }
+
+public:
+    void open(const RuleNumbers* rule, Candidate* rows, i64 count, i64 explore, u64 stream) {
+        if (!picks) picks.reset(made(*rule));
+        picks->open(rule, rows, count, explore, stream);
+    }
+    i64 pick(i64 clock) { return picks->pick(clock); }
+    void enter(i64 k, i64 ticks) { picks->enter(k, ticks); }
+    Level& state() { return *picks->level; }
+};
+
+DEVICE Level& state_of(Level& level) { return level; }
+DEVICE Level& state_of(AnyLevel& level) { return level.state(); }
+
+// The candidate of the level's round `clock` (from 1); -1 if the rule gives no number.
+template <class Picks> DEVICE i64 candidate_at(Picks& picks, i64 clock) {
+    Level& level = state_of(picks);
+    if (level.choice >= 0) return level.choice;
+    if (level.rounds < level.needed) return level.explored();
+    const i64 k = picks.pick(clock - level.rule->completed);
+    if (level.rule->commits) level.choice = k;
+    return k;
+}
+
+// Runs of a job, their levels made once. COINS: every reward is 0 or 1. FLAT: one level over all arms.
+template <bool COINS, bool FLAT, class Upper, class Lower> struct Stepping {
+    const Arms& all;
+    const SteppingPlan& plan;
+    std::vector<Candidate> rows;
+    Upper upper;
+    std::vector<Lower> lower;
+    RunStreams streams;
+
+    Stepping(const Arms& arms, const SteppingPlan& job) : all(arms), plan(job) {
+        rows.resize((FLAT ? 0 : all.agents) + all.arms);
+        lower = std::vector<Lower>(FLAT ? 1 : all.agents);
+    }
+
+    Candidate* arm_rows() { return rows.data() + (FLAT ? 0 : all.agents); }
+
+    void open_lower(i64 version, i64 explore) {
+        for (i64 i = 0; i < (i64)lower.size(); ++i) {
+            const i64 begin = FLAT ? 0 : all.first[i], end = FLAT ? all.arms : all.first[i + 1];
+            const u64 stream = level_stream(streams.levels, (u64)version, FLAT ? 0 : (u64)(i + 1));
+            lower[i].open(plan.lower, arm_rows() + begin, end - begin, explore, stream);
+        }
+    }
+
+    void open(u64 run_stream, const double* means) {
+        streams = streams_of(run_stream);
+        for (i64 a = 0; a < all.arms; ++a) {
+            const Arm arm = opened_arm(all, a, streams.tapes, means);
+            arm_rows()[a] = {0, 0, 0.0, 0, 0, arm.tape, arm.mean, all.key[a], 0, a};
+        }
+        if (!FLAT) {
+            for (i64 i = 0; i < all.agents; ++i) rows[i] = {0, 0, 0.0, 0, 0, 0, 0.0, (u64)i, 0, 0};
+            upper.open(plan.upper, rows.data(), all.agents, plan.upper->explore, level_stream(streams.levels, 0, 0));
+        }
+        open_lower(0, plan.lower->explore);
+    }
+
+    // Play all rounds of a run; false if the reference must.
+    bool play() {
+        i64 epoch = 0, i = 0;
+        bool awarded = false;
+        const Family& family = *plan.family;
+        for (i64 t = 1; t <= plan.horizon; ++t) {
+            if (FLAT && plan.epochs && (epoch == 0 || t > plan.epoch_ends[epoch - 1])) {
+                open_lower(epoch + 1, plan.epoch_explore[epoch]);
+                ++epoch;
+            }
+            if (!FLAT) {
+                i = candidate_at(upper, t);
+                if (i < 0) return false;
+                if (plan.award && !awarded && state_of(upper).rounds >= state_of(upper).needed) {
+                    awarded = true;
+                    open_lower(1, plan.lower->explore);
+                }
+            }
+            Lower& picks = lower[i];
+            Level& level = state_of(picks);
+            // Whether the reward counts is decided before the pick, as a level that commits judges its explored rounds only.
+            const bool counts = !plan.lower->commits || level.rounds < level.needed;
+            const i64 k = candidate_at(picks, FLAT ? t : level.rounds + 1);
+            if (k < 0) return false;
+            ++level.rounds;
+            Candidate& row = level.rows[k];
+            const double u = uniform(row.tape, (u64)(row.before + row.pulls));
+            const i64 coin = u < row.chance;
+            i64 worth_now = coin, hit = coin;
+            if (!COINS) {
+                const double reward = family.at(row.chance, u);
+                if (!family.allows(reward)) return false;
+                worth_now = ticks(reward, family.unit);
+                hit = uniform(streams.coins, (u64)t) < reward;  // the coin that stands for it
+                row.paid += worth_now;
+            }
+            if (!FLAT) {
+                if (!plan.upper->commits || state_of(upper).choice < 0) upper.enter(i, plan.upper->binarise ? hit : worth_now);
+                ++state_of(upper).rounds;
+            }
+            if (counts) {
+                picks.enter(k, plan.lower->binarise ? hit : worth_now);
+            } else {
+                ++row.before;
+                if (COINS) row.paid += worth_now;
+            }
+        }
+        return true;
+    }
+
+    void close(const Chunk& chunk, i64 r) {
+        double* payoff = chunk.payoff + r * all.agents;
+        i64* views = chunk.views + r * all.originals;
+        std::vector<i64> paid(all.agents, 0);
+        for (i64 a = 0; a < all.arms; ++a) {
+            const Candidate& row = arm_rows()[a];
+            views[all.column[a]] += row.before + row.pulls;
+            paid[all.agent[a]] += row.paid + (COINS ? row.sum : 0);
+        }
+        for (i64 i = 0; i < all.agents; ++i) payoff[i] = worth(paid[i], COINS ? 1.0 : plan.family->unit);
+    }
+
+    static void runs(const Arms& arms, const SteppingPlan& plan, const Chunk& chunk) {
+        Stepping own(arms, plan);
+        for (i64 r = 0; r < chunk.runs; ++r) {
+            own.open(chunk.streams[r], chunk.means + r * arms.originals);
+            if (own.play()) own.close(chunk, r);
+            else fail_run(arms, chunk, r);
+        }
+    }
+};
+
+extern "C" void play_stepping(const Arms* arms, const SteppingPlan* plan, const Chunk* chunk) {
+    const bool coins = plan->family->which == BERNOULLI;
+    const i64 upper = plan->flat ? plan->lower->kind : plan->upper->kind, lower = plan->lower->kind;
+    if (coins && plan->flat && lower == UCB) Stepping<true, true, Indifferent, Leading<Ucb>>::runs(*arms, *plan, *chunk);
+    else if (coins && plan->flat && lower == KL_UCB) Stepping<true, true, Indifferent, Leading<KlUcb>>::runs(*arms, *plan, *chunk);
+    else if (coins && plan->flat && lower == POSTERIOR) Stepping<true, true, Indifferent, Posterior>::runs(*arms, *plan, *chunk);
+    else if (coins && plan->flat && lower == EPSILON_GREEDY)
+        Stepping<true, true, Indifferent, EpsilonGreedy>::runs(*arms, *plan, *chunk);
+    else if (coins && upper == UCB && lower == UCB) Stepping<true, false, Leading<Ucb>, Leading<Ucb>>::runs(*arms, *plan, *chunk);
+    else if (coins && upper == POSTERIOR && lower == POSTERIOR)
+        Stepping<true, false, Posterior, Posterior>::runs(*arms, *plan, *chunk);
+    else if (coins && plan->flat) Stepping<true, true, Indifferent, AnyLevel>::runs(*arms, *plan, *chunk);
+    else if (coins) Stepping<true, false, AnyLevel, AnyLevel>::runs(*arms, *plan, *chunk);
+    else if (plan->flat) Stepping<false, true, Indifferent, AnyLevel>::runs(*arms, *plan, *chunk);
+    else Stepping<false, false, AnyLevel, AnyLevel>::runs(*arms, *plan, *chunk);
+}

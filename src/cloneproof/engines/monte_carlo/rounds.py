@@ -1,0 +1,99 @@
+"""Bandits of one level or two, round by round: a job as records for `native/stepping.h`."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import accumulate, chain
+from typing import Final
+
+import numpy as np
+
+from cloneproof._arrays import FloatArray, WordArray
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.native import own
+from cloneproof.engines.monte_carlo.native.library import Record, call, record
+from cloneproof.engines.monte_carlo.native.records import arms_record, chunk_record, family_record, unit_of
+from cloneproof.engines.monte_carlo.runs import RunResults
+from cloneproof.mechanisms.arithmetic import ENDS, HEIGHTS, WITHIN, ln
+from cloneproof.mechanisms.rule import IndexKind, Rule
+
+KINDS: Final[tuple[IndexKind, ...]] = (
+    "ucb", "kl-ucb", "steady-ucb", "steady-kl-ucb", "mean", "none", "posterior", "epsilon-greedy", "own",
+)  # fmt: skip
+"""In the order of `rules.h`."""
+ORDERS: Final = {"round-robin": 0, "block": 1, "index": 2}
+USES_LOGARITHM: Final = ("ucb", "kl-ucb", "own")  # or may, as a user's function
+
+
+def stepping_applies(job: Job) -> bool:
+    """Whether the kernel knows the rules and the rewards, or compiles them; all arms count, and all rewards."""
+    mechanism = job.mechanism
+    plain = not mechanism.draws and mechanism.keeps_all_arms and mechanism.scoring.counts_all
+    if not plain or mechanism.in_epochs or mechanism.fallback is not None:
+        return False
+    if any(rule.index not in KINDS or rule.siblings for rule in mechanism.rules):
+        return False
+    there = [rule for rule in mechanism.rules if rule.index == "own"]
+    family = job.market.family
+    return all(map(own.compiles, there)) and (family.law != "own" or own.compiles(family))
+
+
+def play_stepping(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
+    """Play runs of a job: payoffs are bits of `simulate_run`."""
+    mechanism, horizon = job.mechanism, job.market.horizon
+    rules = [rule_record(rule, job) for rule in mechanism.rules]
+    epochs = mechanism.flat_epochs(horizon) if mechanism.flat_restart else []
+    plan = record(
+        "SteppingPlan",
+        horizon=horizon,
+        flat=mechanism.flat,
+        award=mechanism.clears_at_award,
+        upper=rules[0],
+        lower=rules[-1],
+        family=family_record(job),
+        epochs=len(epochs),
+        epoch_ends=np.array(list(accumulate(rounds for rounds, _ in epochs)), np.int64),
+        epoch_explore=np.array([min(explore, horizon + 1) for _, explore in epochs], np.int64),
+    )
+    call("play_stepping", arms_record(job, mechanism.flat), plan, chunk_record(means, streams, results))
+
+
+def rule_record(rule: Rule, job: Job) -> Record:
+    """Return `RuleNumbers` of `rules.h`. Rounds of exploration are cut at T + 1, which changes no run."""
+    horizon, mine = job.market.horizon, rule.index == "own"
+    one, other = [*([] if mine else rule.parameters), *([1.0, 1.0] if rule.index == "posterior" else [0.0, 0.0])][:2]
+    priority, bound, exceeds = own.compiled_rule(rule) if mine else (0, 0, 0)
+    return record(
+        "RuleNumbers",
+        kind=KINDS.index(rule.index),
+        explore=min(rule.explore, horizon + 1),
+        order=ORDERS[rule.order],
+        commits=rule.commits,
+        completed=rule.clock == "completed",
+        binarise=rule.binarise,
+        randomised=rule.randomised,
+        one=float(one),
+        other=float(other),
+        unit=unit_of(job),
+        horizon=horizon,
+        coins=job.market.family.law == "coin",
+        logarithms=logarithm_table(horizon) if rule.index in USES_LOGARITHM else np.zeros(0),
+        ziggurat=ziggurat() if rule.index == "posterior" else np.zeros(0),
+        priority=priority,
+        bound=bound,
+        exceeds=exceeds,
+    )
+
+
+@lru_cache(maxsize=4)
+def logarithm_table(horizon: int) -> FloatArray:
+    """Return ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
+    return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)
+
+
+@lru_cache(maxsize=1)
+def ziggurat() -> FloatArray:
+    """Return ends and inner parts of the layers in turn, then their heights."""
+    layers = np.stack([ENDS, WITHIN], axis=1).ravel()
+    return np.concatenate([layers, HEIGHTS])
