@@ -5,8 +5,10 @@ import random
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from math import sqrt
 
 import pytest
+from scipy.stats import binomtest
 
 from cloneproof.errors import CloneproofError
 from cloneproof.serve.offline import collect_rows, read_rows
@@ -45,7 +47,7 @@ def two_seasons(storage, place):
         play(2, 50)
         assert desk.reward("late", late["decision"], 0.0) == "late"  # in season 2, of season 1
         model.append((1, late["agent"], late["arm"], 0.0))
-        assert never["decision"] == late["decision"] + 1
+        model.append((1, never["agent"], never["arm"], 0.0))  # its window is over
         return model, read_rows(place)
 
 
@@ -106,6 +108,69 @@ def test_segments_and_places_of_a_ledger_are_those_of_the_log(tmp_path):
     found = json.loads(done.stdout)
     assert [each["views"] for each in found["attention"]] == [pages, pages]
     assert set(found["segments"]) == set(segments)
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory):
+    """A month of pages whose shop reports clicks only, a third of them late: its file, and the rate of each item."""
+    path, dice, rates = tmp_path_factory.mktemp("month") / "market.db", random.Random(11), {}
+    attention, late = [1.0, 0.6, 0.4], []
+    with Desk(sqlite(path)) as desk:
+        terms = {"mechanism": "reservoir", "parameters": {"draws": 4, "rounds": 60}, "horizon": 4000}
+        open_market(desk, {"ana": 2, "bo": 1, "cy": 2, "di": 1}, positions=attention, wait_rounds=200, **terms)
+        for batch in range(40):
+            items = [{"request_id": f"{batch}-{number}"} for number in range(100)]
+            pages = desk.post("slates/batch", {"items": items}).json()["results"]
+            clicks = []
+            for one in (one for page in pages for one in page["decisions"]):
+                rate = rates.setdefault(one["arm"], dice.uniform(0.02, 0.3))
+                if dice.random() < rate * attention[one["place"] - 1]:
+                    event = {key: one[key] for key in ("decision", "request_id")}
+                    click = event | {"event_id": f"{one['decision']}", "value": 1.0}
+                    (late if dice.random() < 0.3 else clicks).append((batch, click))
+            due = [click for _, click in clicks] + [click for at, click in late if at == batch - 3]
+            statuses = [one["status"] for one in desk.post("rewards/batch", {"items": due}).json()["results"]]
+            assert set(statuses) == {200}
+    return str(path), attention, rates
+
+
+def test_a_month_of_clicks_has_the_rates_that_it_was_made_with(month):
+    """Silence until a window is over is a zero; what is still open is left out, or late clicks would look like all."""
+    path, attention, rates = month
+    read = read_rows(path)
+    columns = read.columns
+    shown, clicked = Counter(zip(columns["arm"], columns["position"], strict=True)), Counter()
+    for arm, place, value in zip(columns["arm"], columns["position"], columns["reward"], strict=True):
+        clicked[arm, place] += value
+    assert 4000 * 3 > shown.total() > 3700 * 3  # but for the windows that run
+    tests = len(shown)
+    assert tests >= 12
+    for (arm, place), views in shown.items():
+        rate = rates[arm] * attention[int(place) - 1]
+        assert binomtest(int(clicked[arm, place]), views, rate).pvalue > 1e-6 / tests
+    assert "of them are the default, as none came in time; " in read.words
+    assert f"; {12_000 - shown.total():,} decisions that await a reward are left out" in read.words
+    found = statistics(path)
+    assert sum(each["views"] for each in found["attention"]) == shown.total()
+    for one in found["arms"]:  # whose rounds are views in the first place, or as many elsewhere as are worth it
+        spread = 5.5 * sqrt(rates[one["arm"]] / one["rounds"]) + 0.1 * rates[one["arm"]]  # as the attention is fitted
+        assert abs(one["mean"] - rates[one["arm"]]) < spread
+
+
+def test_decisions_that_were_open_at_a_settlement_are_told_apart(tmp_path):
+    path = tmp_path / "market.db"
+    with Desk(sqlite(path)) as desk:
+        open_market(desk, {"ana": 1, "bo": 1}, wait_rounds=4)
+        made = desk.decide_batch(f"{number}" for number in range(10))
+        desk.reward("click", made[9]["decision"])
+        desk.post("settle", {"reason": "a test"})
+        assert desk.reward("late", made[0]["decision"]) == desk.reward("later", made[8]["decision"]) == "late"
+    read = read_rows(str(path))
+    assert Counter(read.columns["reward"]) == {0.0: 5, 1.0: 3}
+    assert read.words.endswith(
+        "8 rewards of 10 decisions by h-etc-r; 5 of them are the default, as none came in time; 2 decisions that did "
+        "when their season was settled are left out"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -204,8 +204,9 @@ def open_for_reading(place: str) -> sqlite3.Connection:
 class LedgerRows:
     """Rewards of a market's seasons as the columns of a log, with its terms, and where and what was read in words.
 
-    Late rewards count too: they pay nothing, but were drawn from their arms. Defaults are left out, which is unbiased
-    if whether a reward arrives does not depend on its value.
+    A decision whose window ended without a reward counts with the default: who reports clicks only is silent about all
+    else. A late reward takes the default's place: it pays nothing, but was drawn from its arm. Decisions that still
+    await a reward, and those that did when their season was settled, are left out and counted in the words.
     """
 
     spec: MarketSpec
@@ -244,49 +245,91 @@ def _timely(entries: Iterable[tuple[bytes, ledger.Entry]], clock: Deadline) -> I
         yield entry
 
 
+class _Rows:
+    """Decisions of a ledger so far, and its rewards as rows of a log; of all seasons, or of one.
+
+    row_of      of each decision that counts with the default, the row; -1 of others
+    defaulted   rows that are still the default, as none came in time
+    unsettled   decisions that awaited a reward when their season was settled, and still have none
+    """
+
+    def __init__(self, season: int | None) -> None:
+        self.season, self.firsts = season, list[int]()  # the first decision of each started season
+        self.segments, self.places, self.row_of = list[str](), array("i"), array("q")
+        self.agents, self.arms, self.rewards, self.numbers = list[str](), list[str](), array("d"), array("q")
+        self.decisions = self.defaulted = self.unsettled = 0
+
+    def decide(self, entry: ledger.Made) -> None:
+        made = len(entry.shown) if isinstance(entry, ledger.SlateDecided) else 1
+        if isinstance(entry, ledger.SlateDecided):
+            self.places.extend(one.place for one in entry.shown)
+        self.segments += [intern(entry.segment or "")] * made
+        self.row_of.extend([-1] * made)
+        self.decisions += made * (self.season in (None, len(self.firsts)))
+
+    def reward(self, entry: ledger.Rewarded | ledger.Late | ledger.Defaulted) -> None:
+        if self.season not in (None, bisect_right(self.firsts, entry.id)):
+            return
+        row = self.row_of[entry.id - 1]
+        if isinstance(entry, ledger.Late):
+            self.defaulted, self.unsettled = self.defaulted - (row >= 0), self.unsettled - (row < 0)
+        if isinstance(entry, ledger.Defaulted):
+            if entry.because == "settlement":
+                self.unsettled += 1
+                return
+            self.defaulted, self.row_of[entry.id - 1] = self.defaulted + 1, len(self.rewards)
+        if row >= 0:
+            self.rewards[row] = entry.value
+            return
+        self.agents.append(intern(entry.agent))  # millions of rows share a few names
+        self.arms.append(intern(entry.arm))
+        self.rewards.append(entry.value)
+        self.numbers.append(entry.id)
+
+    @property
+    def columns(self) -> dict[str, Sequence[str] | Sequence[float]]:
+        found: dict[str, Sequence[str] | Sequence[float]] = {}
+        found |= {"agent": self.agents, "arm": self.arms, "reward": self.rewards}
+        if any(self.segments):
+            found["segment"] = [self.segments[number - 1] for number in self.numbers]
+        if self.places:
+            found["position"] = [str(self.places[number - 1]) for number in self.numbers]
+        return found
+
+    def __str__(self) -> str:
+        """Return what is left out, and what is no reward, after the rewards and decisions in words."""
+        words, awaited = "", self.decisions - len(self.rewards) - self.unsettled
+        if self.defaulted:
+            words += f"; {self.defaulted:,} of them are the default, as none came in time"
+        for count, why in ((awaited, "await a reward"), (self.unsettled, "did when their season was settled")):
+            words += f"; {count:,} decisions that {why} are left out" if count else ""
+        return words
+
+
 def collect_rows(entries: Iterable[ledger.Entry], season: int | None = None) -> LedgerRows:
     """Return the rewards in the entries of a ledger."""
     spec: MarketSpec | None = None
-    firsts: list[int] = []  # the first decision of each started season
-    last = decisions = 0
-    agents, arms, rewards = list[str](), list[str](), array("d")
-    places, ranks = array("i"), list[str]()  # likewise, where pages have several
-    segments, of_rewards = list[str](), list[str]()  # of decisions, and of rewards
+    rows = _Rows(season)
     for entry in entries:
         if isinstance(entry, ledger.Opened):
             spec = entry.spec
         elif isinstance(entry, ledger.Started):
-            firsts.append(last + 1)
-        elif isinstance(entry, ledger.Decided):
-            last = entry.id
-            segments.append(intern(entry.segment or ""))
-            decisions += season in (None, len(firsts))
-        elif isinstance(entry, ledger.SlateDecided):
-            last += len(entry.shown)
-            segments += [intern(entry.segment or "")] * len(entry.shown)
-            places.extend(one.place for one in entry.shown)
-            decisions += len(entry.shown) * (season in (None, len(firsts)))
-        elif isinstance(entry, ledger.Rewarded | ledger.Late) and season in (None, bisect_right(firsts, entry.id)):
-            agents.append(intern(entry.agent))  # millions of rows share a few names
-            arms.append(intern(entry.arm))
-            rewards.append(entry.value)
-            of_rewards.append(segments[entry.id - 1])
-            if places:
-                ranks.append(str(places[entry.id - 1]))
+            rows.firsts.append(len(rows.row_of) + 1)
+        elif isinstance(entry, ledger.Made):
+            rows.decide(entry)
+        elif isinstance(entry, ledger.Rewarded | ledger.Late | ledger.Defaulted):
+            rows.reward(entry)
     if spec is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
-    if season is not None and not 1 <= season <= len(firsts):
-        raise ServeError(f"expected a season from 1 to {len(firsts)} that was started, got {season}; start it first")
+    if season is not None and not 1 <= season <= len(rows.firsts):
+        raise ServeError(
+            f"expected a season from 1 to {len(rows.firsts)} that was started, got {season}; start it first"
+        )
     which = "all seasons" if season is None else f"season {season}"
-    if not rewards:
+    if not rows.rewards:
         raise ServeError(f"expected rewards to study, got none in {which} of {spec.market}; wait until some have come")
-    words = (
-        f"{which} of {spec.market}: {len(rewards):,} rewards of {decisions:,} decisions by {spec.mechanism}; a reward "
-        "that is missing is left out, and a late one counts"
-    )
-    found: dict[str, Sequence[str] | Sequence[float]] = {"agent": agents, "arm": arms, "reward": rewards}
-    found |= {"segment": of_rewards} if any(of_rewards) else {}
-    return LedgerRows(spec, found | ({"position": ranks} if ranks else {}), words)
+    words = f"{which} of {spec.market}: {len(rows.rewards):,} rewards of {rows.decisions:,} decisions"
+    return LedgerRows(spec, rows.columns, f"{words} by {spec.mechanism}{rows}")
 
 
 def back_up(place: str, target: str) -> dict[str, int]:
