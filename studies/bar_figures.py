@@ -26,12 +26,10 @@ NAMES = ("ana", "bo", "cy", "di", "eve")
 COLOURS = ("#ee7733", "#0077bb", "#009988", "#cc3311", "#aa4499")
 SHOWN, SEED, VIEWS = 1500, 8, 30_000  # views of the figure, its seed, and views of a session of the table
 NORMAL_99 = 2.58
-BARS = {".025": 0.025, ".05": 0.05, ".015": 0.015, ".005": 0.005, ".04, .025, .015": (0.04, 0.025, 0.015)}
+BARS = {".025": 0.025, ".05": 0.05, ".015": 0.015, ".005": 0.005}
 
 
-def opened(
-    bars: float | tuple[float, ...], seed: int
-) -> tuple[cp.Session, dict[tuple[str, int], float], random.Random]:
+def opened(bars: float, seed: int) -> tuple[cp.Session, dict[tuple[str, int], float], random.Random]:
     """A session, the rate of each item, and the dice of clicks."""
     dice = random.Random(seed)
     rates = {(name, arm): dice.choice(RATES) for name in NAMES for arm in range(3)}
@@ -39,7 +37,7 @@ def opened(
     return cp.session(made, dict.fromkeys(NAMES, 3), VIEWS, seed=seed, history=False), rates, dice
 
 
-def played(bars: float | tuple[float, ...], seed: int) -> tuple[Counter[tuple[str, int]], float]:
+def played(bars: float, seed: int) -> tuple[Counter[tuple[str, int]], float]:
     """Views of each item, and the clicks lost against the best one, in all views."""
     live, rates, dice = opened(bars, seed)
     views: Counter[tuple[str, int]] = Counter()

@@ -6,7 +6,7 @@ Reads the markets, the advice and its rivals from `advice.json` (`advice.py` wri
 worlds, by the short programs below, which share no code with the package: Python, NumPy and Numba are enough. Everybody
 is honest; who is informed gives all weight to its best item. Rivals are every mechanism of the catalogue that is
 clone-proof there, with tuned numbers, and the advised one with other numbers: its pulls, draws, threshold, constant,
-bars and stake smaller and larger (`FACTORS`), up to two of them at once. One market for all segments and seasons half
+bar and stake smaller and larger (`FACTORS`), up to two of them at once. One market for all segments and seasons half
 and twice as long are among them. The cheapest one is chosen by every other run, and compared with the advice in the
 rest, as the least of many averages is too low. Errors are 2.58 standard errors, and the study exits with 1 if the
 regret that was said, or the cheapest one, differs by more than `CLOSE` beyond `SURE` standard errors. With drift,
@@ -167,21 +167,21 @@ def on_slots(world, t, stop, draws, width):
 
 
 @compiled
-def on_bars(world, t, stop, draws, stakes, points):
-    """Bars on slots: a balance of W points lasts for W views at least; what is lost."""
+def on_bar(world, t, stop, draws, stake, points):
+    """A bar on slots: a balance of W points lasts for W views at least; what is lost."""
     _, agents, items = world.rates.shape
     slots = agents * draws
     item, failures, lost = np.random.randint(0, items, slots), np.zeros(slots, np.int64), 0.0
-    order, balance = np.random.random(slots), np.full(slots, stakes[0])
+    order, balance = np.random.random(slots), np.full(slots, stake)
     while t < stop:
         i = int(np.argmin(failures + order))
-        now, level = min(balance[i], stop - t), min(failures[i], len(stakes) - 1)
+        now = min(balance[i], stop - t)
         ones, missed = pull(world, t, i // draws, item[i], now)
-        more = np.random.binomial(int(ones), points[level] % 1)
-        t, lost, balance[i] = t + now, lost + missed, balance[i] - now + int(ones) * int(points[level]) + more
+        more = np.random.binomial(int(ones), points % 1)
+        t, lost, balance[i] = t + now, lost + missed, balance[i] - now + int(ones) * int(points) + more
         if balance[i] == 0:
             failures[i] += 1
-            balance[i] = stakes[min(failures[i], len(stakes) - 1)]
+            balance[i] = stake
     return lost
 
 
@@ -245,10 +245,10 @@ def set_seed(seed):
     np.random.seed(seed)
 
 
-def points_of(given: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The stakes in points, and what a click earns, of each bar."""
-    points = 1 / np.atleast_1d(given["bars"]).astype(float)
-    return np.maximum(1, np.rint(np.asarray(given["stake"]) * points)).astype(np.int64), points
+def points_of(given: dict[str, Any]) -> tuple[int, float]:
+    """The stake in points, and what a click earns."""
+    points = 1 / given["bars"]
+    return max(1, round(given["stake"] * points)), points
 
 
 def played(name: str, given: dict[str, Any], world: World, season: int, attention: list[float] | None) -> float:
@@ -259,7 +259,7 @@ def played(name: str, given: dict[str, Any], world: World, season: int, attentio
         "reservoir": lambda t, stop: reservoir(world, t, stop, *tests),
         "reservoir-contest": lambda t, stop: contest(world, t, stop, *tests, width),
         "reservoir-index": lambda t, stop: on_slots(world, t, stop, given["draws"], given["constant"]),
-        "reservoir-bars": lambda t, stop: on_bars(world, t, stop, given["draws"], *points_of(given)),
+        "reservoir-bars": lambda t, stop: on_bar(world, t, stop, given["draws"], *points_of(given)),
         "h-ucb": lambda t, stop: nested_ucb(world, t, stop, 2.0, 0.0, 1),
         "rh-ucb": lambda t, stop: nested_ucb(world, t, stop, 1.0, 0.5, 0),  # its sample of ln T arms is all of them
     }
@@ -313,11 +313,9 @@ def drawn_worlds(asked: dict[str, Any], dice: np.random.Generator) -> dict[str, 
 
 def scaled(given: dict[str, Any], factors: dict[str, float]) -> dict[str, Any]:
     """A mechanism's numbers times factors; a threshold follows the pulls of a test."""
-    found = given | {
-        key: np.multiply(given[key], factors[key]).tolist() for key in ("constant", "stake") if key in given
-    }
+    found = given | {key: given[key] * factors[key] for key in ("constant", "stake") if key in given}
     if "bars" in given:
-        found["bars"] = np.minimum(1.0, np.multiply(given["bars"], factors["bars"])).tolist()
+        found["bars"] = min(1.0, given["bars"] * factors["bars"])
     for key in ("rounds", "draws"):
         if key in given:
             found[key] = max(1, round(given[key] * factors[key]))

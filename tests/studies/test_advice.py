@@ -30,7 +30,7 @@ MANY = [
     (market(), "reservoir", {"rounds": 7, "draws": 4}),
     (BETA, "reservoir-contest", CONTEST | {"horizon": 800}),
     (RANDOM, "reservoir-index", {"draws": 4, "constant": 1.5}),
-    (RANDOM, "reservoir-bars", {"bars": [0.55, 0.4, 0.3], "stake": [1.5, 1.0, 2.0], "draws": 3}),
+    (RANDOM, "reservoir-bars", {"bars": 0.55, "stake": 1.5, "draws": 3}),
     (RANDOM, "reservoir-bars", {"bars": 0.45, "stake": 1.0, "draws": 4}),
     (RANDOM, "reservoir-contest", CONTEST | {"horizon": 500}),
     (RANDOM, "reservoir", PASS),
@@ -127,13 +127,9 @@ def test_neighbours_change_one_or_two_numbers_and_thresholds_follow_pulls():
     assert found["reservoir (rounds x 0.5)"] == {"rounds": 20, "draws": 1, "threshold": 5}
     assert found["reservoir (draws x 2, threshold x 1.25)"] == {"rounds": 40, "draws": 2, "threshold": 12}
     assert "reservoir (draws x 0.5)" not in found  # the same as one draw
-    bars = study.Play("bars", {study.ALL: ["reservoir-bars", {"bars": [0.9, 0.5], "stake": 2.0, "draws": 4}]})
-    assert [0.9, 0.5] not in [
-        each.parts[study.ALL][1]["bars"] for each in study.neighbours(bars) if "bars x" in each.label
-    ]
-    assert {"bars": [1.0, 0.625], "stake": 4.0, "draws": 4} in [
-        each.parts[study.ALL][1] for each in study.neighbours(bars)
-    ]
+    bars = study.Play("bars", {study.ALL: ["reservoir-bars", {"bars": 0.9, "stake": 2.0, "draws": 4}]})
+    assert 0.9 not in [each.parts[study.ALL][1]["bars"] for each in study.neighbours(bars) if "bars x" in each.label]
+    assert {"bars": 1.0, "stake": 4.0, "draws": 4} in [each.parts[study.ALL][1] for each in study.neighbours(bars)]
 
 
 def test_the_file_has_the_markets_of_the_page():

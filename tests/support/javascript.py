@@ -55,12 +55,8 @@ def random_options(name: str, rng: np.random.Generator, paged: bool) -> dict[str
             given["threshold"] = int(rng.integers(max(1, rounds // 2), rounds + 1))
         return given
     if name == "reservoir-bars":
-        rates = sorted((round(float(rate), 3) for rate in rng.uniform(0.05, 1, int(rng.integers(1, 4)))), reverse=True)
-        return {
-            "bars": rates if len(rates) > 1 else rates[0],
-            "stake": round(float(rng.uniform(0.2, 3)), 3),
-            "draws": draws,
-        }
+        bar, stake = (round(float(rng.uniform(*ends)), 3) for ends in ((0.05, 1), (0.2, 3)))
+        return {"bars": bar, "stake": stake, "draws": draws}
     if name == "reservoir-index":
         return {"draws": draws, "constant": round(float(rng.uniform(0.3, 3)), 2)}
     if name in ("thompson", "h-thompson"):

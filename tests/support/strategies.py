@@ -86,7 +86,7 @@ SMALL = {
     "reservoir-streams": {"rotations": 2, "blocks": 3},
     "reservoir-contest": {"rounds": 3, "draws": 2, "threshold": 2, "horizon": 50},
     "reservoir-index": {"draws": 3, "constant": 1.0},
-    "reservoir-bars": {"bars": [0.7, 0.3], "stake": 2, "draws": 2},
+    "reservoir-bars": {"bars": 0.3, "stake": 2, "draws": 2},
     "h-kl-ucb": {"horizon": 50},
     "etc": {"arm_rounds": 2},
     "uniform-etc": {"arm_rounds": 2},

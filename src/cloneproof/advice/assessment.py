@@ -121,7 +121,7 @@ def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[Verdict, flo
         raise NotRankedError("it has no promise for originals of different priors")
     largest = max(ceilings, key=lambda most: most.high)
     proven = all(most.kind == "proven" for most in ceilings)
-    provable = proven or (not mechanism.bars and market.most_originals <= MOST_PROVEN)
+    provable = proven or (not mechanism.bar and market.most_originals <= MOST_PROVEN)
     sure = "proven" if proven else f"{largest.method}{' here; `audit` proves it' if provable else ''}"
     more = f" more than {largest.high:.2g} rewards over the whole run" if largest.high else ""
     words = f"No provider gains{more} by registering copies or by leaving items out, whatever the others do: {sure}."
@@ -279,7 +279,7 @@ def _seen(market: Market, mechanism: Mechanism) -> str:
 def _seen_side_by_side(market: Market, arm: Rule) -> str:
     """Describe what visitors see where the slots of all agents are side by side."""
     items = f"{market.originals:,} items"
-    if arm.slots.bars:
+    if arm.slots.bar:
         return (
             f"Draws from {items} are shown one after the other, each until its points are used up; one whose rate is "
             "high enough soon has nearly all traffic. If none is, providers take turns."

@@ -9,8 +9,6 @@ from functools import cached_property, partial
 from importlib.util import find_spec
 from operator import itemgetter
 
-import numpy as np
-
 from cloneproof._clock import count_work
 from cloneproof.advice.assessment import drawn_means, relative_gain
 from cloneproof.advice.recommendation import (
@@ -175,7 +173,7 @@ def wrong_declarations(
     """Return each way in which a declaration may be wrong, with the regret and the largest gain.
 
     `usual` is the budget of those with which one must reckon: rates half and twice as high, a threshold that is a
-    standard deviation of a test's count too low or too high, and bars that are a fifth too low or too high.
+    standard deviation of a test's count too low or too high, and a bar that is a fifth too low or too high.
     """
     cases = [(what, market, variation, True) for what, variation in other_numbers(candidate)]
     truths = [(what, truth, candidate, what in SCALES) for what, truth in true_markets(market)]
@@ -199,12 +197,12 @@ def if_bayesian(market: Market, candidate: Mechanism, sampling: SamplingBudget) 
 
 
 def other_numbers(candidate: Mechanism) -> Iterator[tuple[str, Mechanism]]:
-    """Yield the mechanism with a threshold, or with bars, a step too low and too high, if it has one."""
+    """Yield the mechanism with a threshold, or a bar, a step too low and too high, if it has one."""
     slots = candidate.arm.slots
-    if slots.bars:
-        given, stake = (np.atleast_1d(candidate.arm.options[key]) for key in ("bars", "stake"))
+    if slots.bar:
+        given, stake = (candidate.arm.options[key] for key in ("bars", "stake"))
         for what, factor in (("low", 0.8), ("high", 1.2)):
-            arm = bars(np.minimum(1.0, factor * given).tolist(), stake.tolist(), slots.draws)
+            arm = bars(min(1.0, factor * given), stake, slots.draws)
             yield f"the bar is a fifth too {what}", replace(candidate, arm=arm)
     if slots.threshold is None:
         return

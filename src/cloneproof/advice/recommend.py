@@ -542,7 +542,7 @@ class _Advisor:
                 if not costs:
                     continue
                 regret, cheapest = min(costs, key=lambda pair: pair[0].value)
-                choice, gain = cheapest.name, 0.0 if not cheapest.ranks_slots or len(cheapest.bars) == 1 else None
+                choice, gain = cheapest.name, 0.0 if not cheapest.ranks_slots or cheapest.bar else None
             option = words.format(self.market.horizon)
             options.append(PlatformOption("the season ends", option, choice, regret, gain, ends == self.market.ends))
         return tuple(options)

@@ -43,7 +43,7 @@ from cloneproof.engines.monte_carlo.statistics import (
 )
 from cloneproof.engines.plays import plays
 from cloneproof.errors import CloneproofError, OutOfTimeError
-from cloneproof.laws.bars import bars_regret
+from cloneproof.laws.bars import bar_regret
 from cloneproof.laws.best import best_round, places_taken
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import Copies, Market, full_copies
@@ -91,7 +91,7 @@ def is_listed(market: Market) -> bool:
 
 
 def computed_regret(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Estimate | None:
-    """Return the regret by the closed form for listed rates, or by moments for a flat reservoir or bars, or None."""
+    """Return the regret by the closed form for listed rates, or by moments for a flat reservoir or a bar, or None."""
     regrets = [_computed_in(play.market, play.mechanism, copies) for play in plays(market, mechanism)]
     if not market.segments:
         return regrets[0]
@@ -180,17 +180,17 @@ def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:
 
 
 def _formula(market: Market, mechanism: Mechanism) -> Callable[[ReservoirMarket], float] | None:
-    """Return the honest regret as a function of moments of priors: of bars, and of a flat reservoir on coins."""
+    """Return the honest regret as a function of moments of priors: of a bar, and of a flat reservoir on coins."""
     arm = mechanism.arm
     if market.ends == "at-random":
-        of_bars = mechanism.bars and mechanism.flat
-        return (lambda tabled: bars_regret(tabled, mechanism.bars, mechanism.draws, QUOTED)) if of_bars else None
+        bar = mechanism.bar if mechanism.flat else None
+        return (lambda tabled: bar_regret(tabled, bar, mechanism.draws, QUOTED)) if bar else None
     on_coins = mechanism.scans and arm.binarise and arm.slots.fallback == "best" and not mechanism.in_epochs
     return (lambda tabled: tabled.regret(numbers_of(arm))) if on_coins and not market.places else None
 
 
 def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float]) -> Estimate:
-    """Return the honest regret of a flat reservoir or of bars: exact for atoms, else by quadrature."""
+    """Return the honest regret of a flat reservoir or of a bar: exact for atoms, else by quadrature."""
     priors = [agent.priors for agent in market.agents]
     how = "moments of one original at a time"
     if is_listed(market):

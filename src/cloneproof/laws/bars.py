@@ -1,4 +1,4 @@
-"""Bars on slots: what all agents earn in a market that ends at random, in closed form.
+"""A bar on slots: what all agents earn in a market that ends at random, in closed form.
 
 A view costs a slot one point, a click earns it K on average, 1 / K being the bar. An attempt starts with B points and
 ends when they are lost. The slot that has failed fewest attempts is shown, ties in an order drawn once. Each view ends
@@ -7,15 +7,15 @@ fewest failures before the end that its own views would bring: a best of all slo
 
 A slot with mean v loses a point before such an end with probability r, the root of r = (1 - 1 / T) (1 - v + v r^K); if
 K is not whole, r^K is a mixture of two powers. It fails an attempt with probability r^B, and A(k), the probability of
-failing at the first k levels, is a product of those. Give each slot a uniform place u in the order. Then a slot with k
+failing k attempts, is a power of it. Give each slot a uniform place u in the order. Then a slot with k
 failures ends the market if each other slot has failed k times, and once more if it comes first. With s slots of each
 agent and x(k, u) = average over its arms of u A(k + 1) + (1 - u) A(k), this has the probability
 
     s sum over k of  int du  E[x^(s - 1) average of A(k) - A(k + 1)]  prod over the others of E[x^s].
 
 Both expectations are over one agent's means. The integral is of a polynomial, and of a positive mixture of products of
-1 - u c. The last bar stays for ever: from there on, terms are positive mixtures of powers q^k, whose sum over a block
-of levels that is no longer than the levels before it a Gauss rule with a few nodes gives to full precision.
+1 - u c. Terms are positive mixtures of powers q^k, whose sum over a block of levels k that is no longer than the levels
+before it a Gauss rule with a few nodes gives to full precision.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ class BarPath(NamedTuple):
     amplified: float  # how much a rounding may grow in a probability
 
 
-def point_losses(values: FloatArray, bars: Sequence[Bar], horizon: int) -> tuple[FloatArray, float]:
-    """Return 1 - r for each bar (rows) and mean, and the factor by which a rounding may grow in it.
+def point_losses(values: FloatArray, bar: Bar, horizon: int) -> tuple[FloatArray, float]:
+    """Return 1 - r for each mean, and the factor by which a rounding may grow in it.
 
     Newton's steps approach the root from above, where the difference of both sides is convex.
 
-    >>> losses, _ = point_losses(np.array([0.0, 0.5]), [Bar(1, 2, 0.0)], 4)  # r = 3/4, and r = 3/4 (1/2 + r^2 / 2)
+    >>> losses, _ = point_losses(np.array([0.0, 0.5]), Bar(1, 2, 0.0), 4)  # r = 3/4, and r = 3/4 (1/2 + r^2 / 2)
     >>> np.round(1 - losses, 12).tolist(), round((4 - math.sqrt(7)) / 3, 12)
-    ([[0.75, 0.451416229645]], 0.451416229645)
+    ([0.75, 0.451416229645], 0.451416229645)
     """
-    _, whole, fraction = (np.array(numbers)[:, None] for numbers in zip(*bars, strict=True))
+    _, whole, fraction = bar
     end, clicks = 1 / horizon, (1 - 1 / horizon) * values
-    loss = np.repeat(np.minimum(1.0, end + clicks)[None], len(bars), axis=0)
+    loss = np.minimum(1.0, end + clicks)
     slope = np.ones(loss.shape)
     for _ in range(NEWTON):
         with np.errstate(divide="ignore"):
@@ -76,25 +76,18 @@ def point_losses(values: FloatArray, bars: Sequence[Bar], horizon: int) -> tuple
     return loss, float((1 / slope).max())
 
 
-def bar_path(values: FloatArray, bars: Sequence[Bar], horizon: int, slots: int, precision: float = FINE) -> BarPath:
+def bar_path(values: FloatArray, bar: Bar, horizon: int, slots: int, precision: float = FINE) -> BarPath:
     """Return all levels and places in the order that `slots` slots of these values reach."""
-    losses, amplified = point_losses(values, bars, horizon)
+    losses, amplified = point_losses(values, bar, horizon)
     with np.errstate(divide="ignore"):
-        fails = np.maximum(np.array([[bar.stake] for bar in bars]) * np.log1p(-losses), LOWEST)
-    before = np.cumsum(fails, axis=0) - fails
-    last = _last_levels(math.ceil(math.log(precision) / (slots * fails[-1].max())), precision)
-    rows = []
-    for k, falls in enumerate(-np.expm1(fails)):
-        times, weights = last if k == len(bars) - 1 else (np.zeros(1), np.ones(1))
-        reached = np.exp(before[k] + times[:, None] * fails[k])
-        kept = reached.max(axis=1) ** slots * weights > precision
-        if kept.any():
-            nodes, shares = legendre_nodes(_places(slots, float(falls.max()), precision))
-            left = reached[kept, None, :] * (1 - nodes[:, None] * falls)
-            fall = np.repeat((reached * falls)[kept], len(nodes), axis=0)
-            rows.append((left.reshape(fall.shape), fall, np.outer(weights[kept], shares).ravel()))
-    left, fall, weights = (np.concatenate(column) for column in zip(*rows, strict=True))
-    return BarPath(left, fall, weights, amplified)
+        fails = np.maximum(bar.stake * np.log1p(-losses), LOWEST)
+    times, weights = _levels(math.ceil(math.log(precision) / (slots * fails.max())), precision)
+    falls, reached = -np.expm1(fails), np.exp(times[:, None] * fails)
+    kept = reached.max(axis=1) ** slots * weights > precision
+    nodes, shares = legendre_nodes(_places(slots, float(falls.max()), precision))
+    left = reached[kept, None, :] * (1 - nodes[:, None] * falls)
+    fall = np.repeat((reached * falls)[kept], len(nodes), axis=0)
+    return BarPath(left.reshape(fall.shape), fall, np.outer(weights[kept], shares).ravel(), amplified)
 
 
 def bar_pay(draws: UniformDraws, agents: Sequence[int], slots: int, path: BarPath, directly: int = 0) -> FloatArray:
@@ -113,15 +106,15 @@ def bar_pay(draws: UniformDraws, agents: Sequence[int], slots: int, path: BarPat
     return earned
 
 
-def bars_regret(market: ReservoirMarket, bars: Sequence[Bar], draws: int, precision: float = FINE) -> float:
+def bar_regret(market: ReservoirMarket, bar: Bar, draws: int, precision: float = FINE) -> float:
     """Return the expected regret against the best original if everybody is honest and the market ends at random.
 
     >>> from cloneproof._schedules import bar_of
     >>> prior = [(0.01, 1.0), (0.02, 1.0), (0.03, 1.0)]
-    >>> round(bars_regret(ReservoirMarket([[prior] * 3] * 5, horizon=10**5), [bar_of(0.025, 0.5)], draws=16), 6)
+    >>> round(bar_regret(ReservoirMarket([[prior] * 3] * 5, horizon=10**5), bar_of(0.025, 0.5), draws=16), 6)
     12.615165
     """
-    path = bar_path(market.values, bars, market.horizon, len(market.agents) * draws, precision)
+    path = bar_path(market.values, bar, market.horizon, len(market.agents) * draws, precision)
     counts = [*market.alike.values()]
     return market.horizon * (market.best_mean - float(np.dot(counts, bar_pay(market.draws, counts, draws, path))))
 
@@ -137,7 +130,7 @@ def _places(slots: int, fall: float, precision: float) -> int:
     return min(slots // 2 + 1, math.ceil(float((most / (2 * np.log(radius))).min())))
 
 
-def _last_levels(count: int, precision: float) -> tuple[FloatArray, FloatArray]:
+def _levels(count: int, precision: float) -> tuple[FloatArray, FloatArray]:
     """Return levels 0, .., count - 1 with weight 1, after the first few as nodes of blocks that double.
 
     The Gauss rule of m equal weights has the recurrence of Gram's polynomials. For q^k on levels m, .., 2 m - 1 the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
@@ -372,16 +372,16 @@ def reservoir_index(draws: int, constant: float) -> Mechanism:
     return Mechanism(arm=falling_kl_ucb(draws, constant), claims=(INDEX_CEILING,))
 
 
-def reservoir_bars(bars: float | Sequence[float], stake: float | Sequence[float] = 1.0, draws: int = 16) -> Mechanism:
+def reservoir_bars(bars: float, stake: float = 1.0, draws: int = 16) -> Mechanism:
     """Each draw starts with a stake, a view costs it 1 point, a click earns it 1 / bar; who failed least is shown.
 
     Each agent has `draws` slots, uniform draws from its arms with replacement, and the slot that has failed least often
-    is shown until its points are used up. A bar is a rate that is good enough; of falling bars, each attempt has the
-    next, and the last stays. A stake is in clicks. In a market that ends at random and with one bar, copies and
-    withholding gain nothing, for any number of originals (docs/textbook/bars-on-slots.md).
+    is shown until its points are used up. The bar is a rate that is good enough, the stake is in clicks. In a market
+    that ends at random copies and withholding gain nothing, for any number of originals
+    (docs/textbook/bars-on-slots.md).
     """
     arm = bars_rule(bars, stake, draws)
-    return Mechanism(arm=arm, parameters=arm.options, claims=(BARS_CLONE_PROOF,) if len(arm.slots.bars) == 1 else ())
+    return Mechanism(arm=arm, parameters=arm.options, claims=(BARS_CLONE_PROOF,))
 
 
 def _slots(

@@ -214,9 +214,9 @@ class Mechanism:
         return self.arm.slots.falling
 
     @property
-    def bars(self) -> tuple[Bar, ...]:
+    def bar(self) -> Bar | None:
         """What slots start with and earn, if they are ranked by balances."""
-        return self.arm.slots.bars
+        return self.arm.slots.bar
 
     @property
     def streams(self) -> bool:

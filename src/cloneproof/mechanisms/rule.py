@@ -87,9 +87,9 @@ class Slots:
     falling : bool, default False
         For a rule that does not commit: the priority of a slot never rises. It is updated after 1, 2, .., 32 rewards
         and then each time a sixteenth more have come. Ties follow an order of all slots that is drawn once.
-    bars : tuple of Bar, optional
-        The points that a slot starts with and earns, by how often it has failed: the slot that has failed least often
-        is shown, in place of the one of highest priority. The last bar stays.
+    bar : Bar, optional
+        The points that a slot starts with and earns: the slot whose points were used up least often is shown, in place
+        of the one of highest priority.
     streams : {"freeze", "run"}, optional
         For pages of several places: an agent's slots are shown one after the other, each as long as its clicks pay for
         its views; until the last block ("freeze"), or to the end ("run").
@@ -103,7 +103,7 @@ class Slots:
     threshold: float | None = None
     fallback: Fallback = "best"
     falling: bool = False
-    bars: tuple[Bar, ...] = ()
+    bar: Bar | None = None
     streams: Streams | None = None
     rank_rounds: int = 0
     scores: PageScores = "clicks"

@@ -17,7 +17,7 @@ TWO_PULLS = cp.mechanism("reservoir", rounds=2, draws=2, threshold=2)
 BEST = cp.mechanism("reservoir", rounds=1, draws=2, choose="best")
 FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw")
 INDEX = cp.mechanism("reservoir-index", draws=2, constant=0.5)
-BARS = cp.mechanism("reservoir-bars", bars=[0.6, 0.3], draws=2)
+BARS = cp.mechanism("reservoir-bars", bars=0.3, draws=2)
 ONE_SLOT = [
     cp.mechanism("reservoir-index", draws=1, constant=0.5),
     cp.mechanism("reservoir-bars", bars=0.5, stake=0.5, draws=1),

@@ -17,8 +17,8 @@ MECHANISMS = {
     "fresh draw": cp.mechanism("reservoir", rounds=4, draws=2, threshold=4, fallback="draw"),
     "sums": cp.mechanism("reservoir", rounds=2, draws=3, threshold=1.5, coins=False),
     "falling index": cp.mechanism("reservoir-index", draws=3, constant=2.0),
-    "one bar": cp.mechanism("reservoir-bars", bars=0.4, draws=3),
-    "three bars": cp.mechanism("reservoir-bars", bars=[0.7, 0.5, 0.3], stake=[2, 1, 0.5], draws=2),
+    "a bar": cp.mechanism("reservoir-bars", bars=0.4, draws=3),
+    "a high bar": cp.mechanism("reservoir-bars", bars=0.7, stake=2, draws=2),
 }
 
 
@@ -93,9 +93,9 @@ def latest_first(self):
     return max((k for k in range(len(self.rank)) if self.rank[k] == min(self.rank)), key=self.order.__getitem__)
 
 
-def one_failure_back(bars):
+def one_failure_back(bar):
     """A second failure lowers the rank."""
-    made = failures(bars)
+    made = failures(bar)
 
     def after(pulls, total, rank, *parameters):
         return 1 - rank, made.after(pulls, total, rank, *parameters)[1]
@@ -105,9 +105,9 @@ def one_failure_back(bars):
 
 plain_add, failures = SlotLevel.add, slots.failures
 FAULTS = {
-    "ranks of others": (SlotLevel, "add", another_falls_back, "three bars"),
+    "ranks of others": (SlotLevel, "add", another_falls_back, "a high bar"),
     "ties to the later slot": (SlotLevel, "front", latest_first, "falling index"),
-    "a rank that falls": (slots, "failures", one_failure_back, "three bars"),
+    "a rank that falls": (slots, "failures", one_failure_back, "a high bar"),
 }
 
 

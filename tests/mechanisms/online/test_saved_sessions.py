@@ -27,7 +27,7 @@ MECHANISMS = {name: small(name) for name in CATALOGUE} | {
     "sums": cp.mechanism("reservoir", threshold=1.9, **SUMS),
     "best of sums": cp.mechanism("reservoir", choose="best", **SUMS),
     "contest of sums": cp.mechanism("reservoir-contest", horizon=120, contest="ucb", **SUMS),
-    "falling bars": cp.mechanism("reservoir-bars", bars=(0.7, 0.3, 0.28), stake=(3, 1, 0.5), draws=2),
+    "bar": cp.mechanism("reservoir-bars", bars=0.28, stake=3, draws=2),
     "capped": cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2, max_arms=2),
     "one's own": cp.Mechanism(arm=GREEDY),
 }

@@ -29,7 +29,6 @@ from typing import Any, cast
 import numpy as np
 import scipy
 
-from cloneproof.analysis.audit.bar_ceiling import bars_ceiling
 from cloneproof.analysis.audit.question import AuditCase, epoch_cases, most_earned
 from cloneproof.bounds import log_mistake, pairs_apply
 from cloneproof.bounds.index import expected_gain_ceiling
@@ -399,7 +398,7 @@ def random_end_theorem(case: AuditCase, tolerance: float, clock: Deadline, hones
     if ceiling is None:
         return None
     agent, market = case.agent, case.market
-    proven, words = ceiling.kind == "proven", BARS_WORDS if case.running.bars else INDEX_WORDS
+    proven, words = ceiling.kind == "proven", BARS_WORDS if case.running.bar else INDEX_WORDS
     if proven and ceiling.high == 0:
         return Argument(Basis.SCAN, f"{words}; {ceiling.method}", ceiling=ceiling)
     alike = all(other.priors == agent.priors for other in market.agents)
@@ -420,25 +419,17 @@ def random_end_theorem(case: AuditCase, tolerance: float, clock: Deadline, hones
 def random_end_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | None:
     """Return the most that copies gain under the index or bars on slots, times the share, on average over the prior.
 
-    Of the index it is proven for three originals and for priors of few values, if there is time; of bars if there is
-    one only, and for priors of few values. Otherwise, and of the index without a clock, it is computed at some rates of
-    the prior, on which no verdict rests.
+    Under a bar it is nothing. Of the index it is proven for three originals and for priors of few values, if there is
+    time; otherwise, and without a clock, it is computed at some rates of the prior, on which no verdict rests.
     """
     if not _ends_at_random(case):
         return None
-    rule, half = case.running.arm, case.market.share / 2
-    prior: Any = case.agent.priors[0]  # hashable
-    if rule.slots.bars:
-        most, sets, proven = _bars_ceiling(prior, case.agent.count, rule.slots.bars, rule.draws, case.horizon)
-        words = f"summed over all {sets} sets of means"
-        if most == 0:
-            words = f"the certificate of falling bars holds for all {sets} sets of means, in balls: nothing is gained"
-            words = words if sets else "with one bar (or one original, or one slot) nothing is gained"
-    else:
-        most, proven = _index_ceiling(case, clock)
-        words = "summed over cells of the prior's rates"
-        if min(case.agent.count, rule.draws) <= 2:
-            words = "with at most two originals or two slots nothing is gained"
+    if case.running.bar is not None:
+        return Estimate(0.0, 0.0, "proven", "nothing is gained")
+    most, proven = _index_ceiling(case, clock)
+    half, words = case.market.share / 2, "summed over cells of the prior's rates"
+    if min(case.agent.count, case.running.draws) <= 2:
+        words = "with at most two originals or two slots nothing is gained"
     if proven:
         return Estimate(half * most, half * most, "proven", words)
     return Estimate(half * most, half * most, "estimated", NO_GUARANTEE, heuristic=True)
@@ -465,9 +456,6 @@ def ceiling_words(most: Estimate) -> str:
 @lru_cache(maxsize=64)
 def _ceiling(prior: Prior, *numbers: Any) -> tuple[float, bool]:  # noqa: ANN401
     return expected_gain_ceiling(_bins(prior), *numbers)
-
-
-_bars_ceiling = lru_cache(maxsize=64)(bars_ceiling)
 
 
 def _bins(prior: Prior) -> list[tuple[float, float, float]]:

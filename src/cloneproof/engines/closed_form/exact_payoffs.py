@@ -1,4 +1,4 @@
-"""Closed-form engine: expected rewards of all agents under bars on slots or a mechanism that explores and then commits.
+"""Closed-form engine: all agents' expected rewards under a bar on slots or a mechanism that explores and commits.
 
 Mechanisms are recognised by structure, not by name. Work that would take minutes, by a rough count of products, is
 refused at the start. Continuous priors become the atoms of a Gauss rule, whose error is proven (`quadrature`) or, if
@@ -45,8 +45,8 @@ SAME = 1e-6  # a distance of coins that counts as proven: payoffs within a rewar
 LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
 ALONE = 128  # and where originals are averaged one at a time
 SLOTS = 1024  # in a reservoir
-BAR_POINTS = 240  # of the finer of two resolutions under bars
-LEFT_OUT = 1e-18  # the part of a round that the levels of bars which are left out pay, at most
+BAR_POINTS = 240  # of the finer of two resolutions under a bar
+LEFT_OUT = 1e-18  # the part of a round that the levels of a bar which are left out pay, at most
 FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
 MOST_PRODUCTS = 1e12  # of floats in an exact payoff, counted from above: a few minutes; more is refused
 BALL_COST = 5.0  # cost of a product of balls
@@ -54,9 +54,9 @@ REALISATION_COST = 2e5  # least cost of a realisation of the means
 
 
 def check_slots(mechanism: Mechanism, agents: int) -> None:
-    """Refuse everything but bars and a flat scan over slots: a rule that tests draws on coins, without a contest."""
+    """Refuse everything but a bar and a flat scan over slots: a rule that tests draws on coins, without a contest."""
     rule = mechanism.arm
-    if rule.slots.bars and mechanism.flat:
+    if rule.slots.bar and mechanism.flat:
         return
     if not (rule.commits and rule.index == "mean" and rule.binarise):
         raise _refusal(mechanism, f"the rule {rule.name!r} on slots")
@@ -152,7 +152,7 @@ def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
     if problem.mechanism.in_epochs or problem.mechanism.flat_restart is not None:
         return _in_epochs(problem)
     if problem.mechanism.draws:
-        rewards = bar_rewards if problem.mechanism.bars else reservoir_rewards
+        rewards = bar_rewards if problem.mechanism.bar else reservoir_rewards
         return rewards(problem.agents, problem.mechanism.arm, problem.horizon, problem.arithmetic)
     rule = problem.mechanism.agent
     if rule is None:
@@ -282,7 +282,7 @@ def closed_form(
     5.0
     """
     running, at_random = mechanism.at_horizon(len(market.agents), market.horizon), market.ends == "at-random"
-    if bool(running.bars) != at_random:
+    if (running.bar is not None) != at_random:
         ends = ("at its horizon", "at random") if at_random else ("at random under bars", "at its horizon")
         raise EngineError(
             f"the closed-form engine expects a market that ends {ends[0]}, got one that ends {ends[1]}",
@@ -316,7 +316,7 @@ def _by_quadrature(
 ) -> list[Estimate]:
     """Return payoffs and regret with Gauss rules: proven ones, or else an estimate from two resolutions."""
     most, sure = most_points(market, running), market.family.law == "point"
-    if not running.bars and (not sure or running.draws):
+    if not running.bar and (not sure or running.draws):
         coins = most_coins(running, max(map(max, copies.values())), len(market.agents), market.horizon)
         points = min(most, points_for(coins))
         originals = [
@@ -335,13 +335,13 @@ def _by_quadrature(
                 f"{coins} rewards of an original that tell them apart",
                 "use engine='monte-carlo', or prior.discretised(5)",
             )
-    elif arithmetic.proven:  # bars never are
+    elif arithmetic.proven:  # a bar never is
         raise EngineError(
             "arithmetic='ball' expects discrete priors for deterministic rewards, got a continuous one; use "
             "arithmetic='float', or prior.discretised(5)"
         )
     method = "closed form over quadrature, error from two resolutions"
-    points = BAR_POINTS if running.bars else min(most, FINE)
+    points = BAR_POINTS if running.bar else min(most, FINE)
     coarse = _estimates(market, running, copies, math.ceil(COARSE * points), arithmetic, method)
     fine = _estimates(market, running, copies, points, arithmetic, method)
     estimates = [_refine(a, b) for a, b in zip(coarse, fine, strict=True)]
@@ -362,7 +362,7 @@ def _estimates(
     `apart` bounds what that changes in a round.
     """
     different = {id(prior): prior for agent in market.agents for prior in agent.priors}
-    rule: PointRule = "legendre" if running.bars else "gauss"  # the payoff bends sharply near a bar
+    rule: PointRule = "legendre" if running.bar else "gauss"  # the payoff bends sharply near a bar
     rules = {key: exact_points(prior, prior_points, rule) for key, prior in different.items()}
     priors = [[rules[id(prior)] for prior in agent.priors] for agent in market.agents]
     agents = tuple(

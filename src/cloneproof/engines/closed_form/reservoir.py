@@ -1,4 +1,4 @@
-"""Expected rewards of all agents under the flat reservoir, and bars on slots, for any registration, in closed form.
+"""Expected rewards of all agents under the flat reservoir, and a bar on slots, for any registration, in closed form.
 
 Slots hold uniform draws with replacement from an agent's arms, so given the means an agent's slots are independent and
 identically distributed, and copies only shift the weights: a thousand copies cost what two do. An agent's pay in a
@@ -14,7 +14,7 @@ the same mean pays the same.
 All of this needs expectations of powers: with x = sum_k w_k x(v_k) the chance that a draw from means v has some
 property, and y for another one, E[x^a y^b] over the prior. Either the realisations of an agent's means are listed, or,
 if there are many, expectations are taken one original at a time: E[x^a y^b] / (a! b!) of independent summands is the
-convolution of theirs. Bars on slots (`laws.bars`) need such expectations too, at the places of a path.
+convolution of theirs. A bar on slots (`laws.bars`) needs such expectations too, at the places of a path.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from fractions import Fraction
 from functools import partial, reduce
 from itertools import zip_longest
 from operator import add
+from typing import cast
 
 import numpy as np
 
 from cloneproof._clock import check_time
+from cloneproof._schedules import Bar
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import Arithmetic, Array, Number, tie_nodes, to_the_power
 from cloneproof.laws.bars import bar_path, bar_pay
@@ -119,14 +121,14 @@ def reservoir_rewards(
 def bar_rewards(
     agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int, arithmetic: Arithmetic
 ) -> tuple[list[Number], int]:
-    """Return each agent's expected reward under bars on slots until a random end, and a bound on its rounding errors.
+    """Return each agent's expected reward under a bar on slots until a random end, and a bound on its rounding errors.
 
     A probability of failing that is not negligible has a logarithm of at most 50, whose rounding errors count as often.
     """
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds, slots = list(dict.fromkeys(keys)), rule.draws * len(agents)
     values = np.array(sorted({value for kind in kinds for original in kind for value, _ in original.atoms}))
-    path = bar_path(values, rule.slots.bars, horizon, slots)
+    path = bar_path(values, cast("Bar", rule.slots.bar), horizon, slots)
     copies = [[original.copies for original in kind] for kind in kinds]
     draws = UniformDraws([tuple(original.atoms for original in kind) for kind in kinds], values, copies)
     earned = bar_pay(draws, [keys.count(kind) for kind in kinds], rule.draws, path, directly=rule.draws)

@@ -42,7 +42,7 @@ KERNELS: Final[Kernels] = (
     ("blocks", blocks_apply, play_blocks),  # levels that explore and commit: a few draws for each arm
     ("slot blocks", slot_blocks_apply, play_slot_blocks),  # tests of slots: a draw for each
     ("slots", slots_apply, play_slots),  # the same, pull by pull
-    ("index on slots", falling_applies, play_slot_blocks),  # the same loop, slots ranked by an index or by bars
+    ("index on slots", falling_applies, play_slot_blocks),  # the same loop, slots ranked by an index or by a bar
     ("stepping", stepping_applies, play_stepping),  # all other rules, round by round
     ("stepping", numba_rounds.stepping_applies, numba_rounds.play_stepping),  # samples and hold-out scores
 )

@@ -80,25 +80,24 @@ def lowest_index(
     return max(rank, -priority(inputs, *parameters)), next_update(pulls) - pulls
 
 
-def failures(bars: Sequence[Bar]) -> Rank:
-    """How often a slot's points were used up; it then starts again with the stake of the next bar. The last bar stays.
+def failures(bar: Bar) -> Rank:
+    """How often a slot's points were used up; it then starts again with its stake.
 
     A view costs its point, and a click earns its points, when the reward is in. So while rewards are missing a slot is
     shown on, and each further reward counts towards the attempt that runs when it arrives.
     """
     again = 1.0  # which slots follow each other is known once they were shown
-    return Rank(0, bars[0].stake, again, failed, (bars,), earned)
+    return Rank(0, bar.stake, again, failed, bar, earned)
 
 
-def failed(pulls: int, total: float, rank: float, bars: Sequence[Bar]) -> tuple[float, int]:
+def failed(pulls: int, total: float, rank: float, stake: int, whole: int, part: float) -> tuple[float, int]:
     """Count a failure, and begin the next attempt."""
-    return rank + 1, bars[min(int(rank) + 1, len(bars) - 1)].stake
+    return rank + 1, stake
 
 
-def earned(rank: float, bars: Sequence[Bar]) -> tuple[int, float]:
-    """Return the points of a click in the attempt that runs."""
-    bar = bars[min(int(rank), len(bars) - 1)]
-    return bar.whole, bar.part
+def earned(rank: float, stake: int, whole: int, part: float) -> tuple[int, float]:
+    """Return the points of a click."""
+    return whole, part
 
 
 def rank_of(rule: Rule) -> Rank:
@@ -106,7 +105,7 @@ def rank_of(rule: Rule) -> Rank:
     slots = rule.slots
     if rule.commits:
         return first_pass(rule.explore, slots.threshold)
-    return failures(slots.bars) if slots.bars else falling_index(rule.priority, rule.parameters)
+    return failures(slots.bar) if slots.bar else falling_index(rule.priority, rule.parameters)
 
 
 def passing_count(rule: Rule) -> int:
@@ -159,7 +158,7 @@ class SlotLevel(Candidates):
             setattr(self, name, getattr(self, name)[:kept] + [value] * new)
         if self.rule.commits and self.rule.slots.fresh:
             self.rank[-1], self.purse[-1] = FRESH, 0
-        self._coins = [substream(self._lots, key) for key in keys] if self.rule.slots.bars else []
+        self._coins = [substream(self._lots, key) for key in keys] if self.rule.slots.bar else []
         self._queue_anew()
 
     def _queue_anew(self) -> None:

@@ -22,7 +22,7 @@ from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.mechanism import Claim, Mechanism
-from cloneproof.mechanisms.parameters.bars_tuning import tune_bars
+from cloneproof.mechanisms.parameters.bars_tuning import tune_bar
 from cloneproof.mechanisms.parameters.page_tuning import tune_pages
 from cloneproof.mechanisms.parameters.reservoir_tuning import TunedReservoir, tune_contest, tune_reservoir
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
@@ -39,7 +39,6 @@ INDEX_CONSTANT = 1.5  # constant of the index on slots: the cheapest of those tr
 WORLDS = 400  # samples of all means, to tune the index on slots
 MOST_MEANS = 40_000  # means that are drawn in all samples together
 FINE, COARSE = 160, 48  # nodes of a continuous prior, for the regret that is quoted and for the search
-COARSEST = 24  # for the search of bars
 PROMISE = "clone-proof, withholding included, at every horizon, with one prior for all of an agent's originals"
 CLONE_PROOF = Claim(PROMISE, SOURCE, CHECKED)
 CONTEST_CLONE_PROOF = Claim(PROMISE, SOURCE, CONTEST_CHECKED)
@@ -158,7 +157,7 @@ def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
 
 
 def reservoir_bars_parameters(market: Market | None, given: Given) -> Derived:
-    """Tune bars, stake and draws to about the smallest exact regret; given values are kept."""
+    """Tune bar, stake and draws to about the smallest exact regret; given values are kept."""
     if market is None or "bars" in given:
         return Derived({})
     if market.family.law == "normal":
@@ -166,11 +165,10 @@ def reservoir_bars_parameters(market: Market | None, given: Given) -> Derived:
             "mechanism 'reservoir-bars' needs rewards in [0, 1], got gaussian rewards; use 'reservoir'"
         )
     priors = [agent.priors for agent in market.agents]
-    numbers, regret = tune_bars(*(reservoir_market(priors, market.horizon, nodes) for nodes in (FINE, COARSEST)))
-    bars: Any = list(numbers.rates) if len(numbers.rates) > 1 else numbers.rates[0]
+    numbers, regret = tune_bar(*(reservoir_market(priors, market.horizon, nodes) for nodes in (FINE, COARSE)))
     cost = Claim(f"regret {regret:,.0f} if everybody is honest and the market ends at random", "exact for these priors")
-    proven = (BARS_CLONE_PROOF,) if len(numbers.rates) == 1 else ()
-    return _tuned({"bars": bars, "stake": numbers.stake, "draws": numbers.draws}, given, proven, cost)
+    tuned = {"bars": numbers.rate, "stake": numbers.stake, "draws": numbers.draws}
+    return _tuned(tuned, given, (BARS_CLONE_PROOF,), cost)
 
 
 def _tuned(numbers: dict[str, Any], given: Given, proven: tuple[Claim, ...], *cost: Claim) -> Derived:

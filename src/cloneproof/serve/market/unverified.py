@@ -12,8 +12,9 @@ places the rotation of the laboratory is checked too, and ranks where no secret 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
+from cloneproof._schedules import Bar
 from cloneproof.errors import Refused
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE
@@ -186,7 +187,7 @@ def possible_phases(mechanism: Mechanism, arms: dict[str, int], attention: Atten
         return Timetable(mechanism, arms)
     if mechanism.awards:
         return Trials(mechanism, arms)
-    return (PossibleBalances if mechanism.bars else PossiblePhases)(mechanism, arms)
+    return (PossibleBalances if mechanism.bar else PossiblePhases)(mechanism, arms)
 
 
 class Rotation:
@@ -221,7 +222,7 @@ class PossiblePhases:
         rule = mechanism.arm
         self.passes = rule.explore if flat and not rule.draws and rule.order == "round-robin" else 0  # of exploration
         self.explored = set[tuple[int, int]]()  # in this pass
-        self.draws = rule.draws if flat and rule.slots.falling and not rule.slots.bars else 0
+        self.draws = rule.draws if flat and rule.slots.falling and not rule.slots.bar else 0
         self.played, self.opened = [0] * len(arms), [0] * len(arms)
 
     def take(self, phase: str, agent: int, arm: int) -> int:
@@ -270,7 +271,7 @@ class PossibleBalances(PossiblePhases):
             if self.least > 0:
                 raise _impossible(f"the draw of {self.names[self.shown[-1][0]]!r} that is shown has points left")
             self.shown.append((agent, arm))
-            self.least = 0 if (agent, arm) in self.late else min(bar.stake for bar in self.mechanism.bars)
+            self.least = 0 if (agent, arm) in self.late else cast("Bar", self.mechanism.bar).stake
         return len(self.shown) - 1
 
     def add(self, slot: int, worth: int) -> None:

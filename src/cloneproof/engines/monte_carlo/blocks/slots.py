@@ -81,7 +81,6 @@ SLOT: Final = np.dtype(
     align=True,
 )  # fmt: skip
 SEAT: Final = np.dtype([("word", "u8"), ("rank", "i8")], align=True)
-BAR: Final = np.dtype([("stake", "i8"), ("whole", "i8"), ("part", "f8")], align=True)  # fields of `Bar`
 ENOUGH: Final = np.int64(1 << 60)  # points, for more rounds than any run has
 MOST_STEPS: Final = 1 << 12  # of an index, in more rounds than any run has
 MOST_ATTEMPTS: Final = 1 << 40  # of a slot with points, in more rounds than can be played one by one
@@ -150,7 +149,7 @@ def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
         purse=min(judge.purse, most),
         origin_high=origin[0],
         origin_low=origin[1],
-        steps=1 if rule.commits else MOST_ATTEMPTS if rule.slots.bars else MOST_STEPS,
+        steps=1 if rule.commits else MOST_ATTEMPTS if rule.slots.bar else MOST_STEPS,
         raw=not rule.binarise,
         flat=mechanism.flat,
         by_kl=agent.index == "steady-kl-ucb",
@@ -372,13 +371,12 @@ def _with_numbers(mechanism: Mechanism) -> tuple[Any, tuple[Any, ...]]:
     """Return the kernel of a mechanism, and the parameters that the functions of its rank read."""
     judge, agent = rank_of(mechanism.arm), mechanism.agent
     index = next(filter(callable, judge.parameters), None)
-    numbers = [np.array(list(each), BAR) if isinstance(each, tuple) else each for each in judge.parameters]
     functions = judge.after, judge.points or _no_points, index
     if agent is None:
         kernel = _kernel(_flat, *functions, None, None)
     else:
         kernel = _kernel(_before_contest, *functions, agent.priority, agent.exceeds)
-    return kernel, tuple(each for each in numbers if each is not index)
+    return kernel, tuple(each for each in judge.parameters if each is not index)
 
 
 def slots_apply(job: Job) -> bool:
@@ -402,7 +400,7 @@ def slot_blocks_apply(job: Job) -> bool:
 
 
 def falling_applies(job: Job) -> bool:
-    """Whether the job's mechanism ranks slots by the index or by bars, on coins."""
+    """Whether the job's mechanism ranks slots by the index or by a bar, on coins."""
     mechanism, rule = job.mechanism, job.mechanism.arm
     alone = mechanism.flat and mechanism.fallback is None
     ranked = rule.slots.falling and rule.index in ("steady-kl-ucb", "bars")
