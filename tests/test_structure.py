@@ -8,7 +8,7 @@ from pathlib import Path
 import grimp
 
 ROOT = Path(__file__).parents[1]
-OTHERS = {"docs", "proof", "studies", "support"}  # folders of tests that are not of a package
+OTHERS = {"docs", "ends", "proof", "studies", "support"}  # folders of tests that are not of a package
 DATA = {"serve/formats", "reproduce/planted_rows"}
 
 

@@ -37,8 +37,8 @@ True
 >>> live
 Session(reservoir, 2 arms of 1 agents, 1 decisions of 7, 0 wait for a reward)
 
-A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta`, `Empirical` and `LogOdds`, rates by
-segment as `SegmentVectors`; `load_market` and `save_market`.
+A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta`, `Empirical`, `LogOdds` and `Mixture`,
+rates by segment as `SegmentVectors`; `load_market` and `save_market`.
 A mechanism: `mechanism` by name, or `Mechanism` composed of two of `rule`; `BlackBox` for somebody else's bandit.
 Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`; `Search` says how
 far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items` of any table.
@@ -66,6 +66,7 @@ from cloneproof.market import (
     Empirical,
     LogOdds,
     Market,
+    Mixture,
     Point,
     SegmentVectors,
     Uniform,
@@ -85,8 +86,8 @@ if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof.sweeps.sweep import sweep
 
 __all__ = [
-    "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "LogOdds", "Market", "Mechanism", "Point", "Search",
-    "SegmentVectors", "Session", "Uniform",
+    "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "LogOdds", "Market", "Mechanism", "Mixture", "Point",
+    "Search", "SegmentVectors", "Session", "Uniform",
     "adapters", "audit", "boards", "bounds", "check_mechanism", "compare", "equilibrium", "errors", "evaluate",
     "examples", "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule",
     "same_items", "save_market", "session", "simulate", "sweep",

@@ -72,7 +72,7 @@ def test_the_lifetime_of_a_rate_is_found(drift_of, lifetime):
 def test_a_study_takes_the_drift_of_its_log_into_the_advice():
     log = read(clicks_by_week(0, 1e6, together=0.1), agents=6)
     with budget_clock(None):
-        study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", levels=2, seconds=2.5)
+        study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=2.5)
     seasons = study.recommendation.seasons
     assert seasons.lifetime == study.drift.lifetime[0]
     words = " ".join(str(study).split())

@@ -5,7 +5,6 @@ import re
 import sys
 import tomllib
 from dataclasses import replace
-from fractions import Fraction
 from html import unescape
 from pathlib import Path
 
@@ -21,12 +20,9 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
 from cloneproof.logs.backtest import _estimates, backtest
 from cloneproof.logs.copy_worth import worth_of_copies
-from cloneproof.logs.log import LoggedArm
 from cloneproof.logs.originals import (
     LogOwner,
     arm_records,
-    common_levels,
-    fit_rates,
     log_owners,
     lookalikes,
     studied_owners,
@@ -72,7 +68,7 @@ pytestmark = pytest.mark.usefixtures("ticking_clock")
 @pytest.fixture(scope="module")
 def study(ticking_clock):
     log = cp.read_log(planted(("ana", "bo", "<script>alert(1)</script>")), same=["title"])
-    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=4, levels=2)
+    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=4)
 
 
 def test_the_planted_copies_are_found_and_nobody_else(study):
@@ -87,13 +83,13 @@ def test_the_planted_copies_are_found_and_nobody_else(study):
 
 
 def test_the_page_says_what_to_do_next(study, tmp_path):
-    """Parameters, the policy beside the advice over the log's own traffic, equal titles before statistics."""
+    """Parameters, what the advice costs in this market and in a fresh one, equal titles before statistics."""
     page = html_page(study)
     assert study.recommendation is not None
     for key in study.recommendation.choice.parameters:
         assert f"{key} = " in page
-    assert study.traffic.rounds == study.log.rounds
-    assert f"Over {study.log.rounds:,} rounds" in page
+    assert f"over {study.log.rounds:,} rounds with the items of this log" in page
+    assert "In a fresh market, of as many new items with rates of the fitted law, it loses" in page
     order = ["What looks like one item", "What the copies earned", "What the rewards say", "How the log was read"]
     assert [page.index(title) for title in order] == sorted(page.index(title) for title in order)
     assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 600_000
@@ -277,7 +273,7 @@ def test_counted_work_on_a_busy_machine_gives_the_same_answer():
     What was asked before makes no difference either: work that was kept counts as when it was done.
     """
     log = cp.read_log(planted(("ana", "bo"), rounds=300, copies=3), same=["title"])
-    limits = {"levels": 2, "horizon": 40, "seconds": 1.0}
+    limits = {"horizon": 40, "seconds": 1.0}
     found = []
     for seconds in (0.0, 300.0):
         with ticking(seconds), budget_clock(None):
@@ -293,10 +289,10 @@ def test_without_a_policy_every_mechanism_is_audited_only_where_that_was_asked_f
     monkeypatch.setattr("cloneproof.logs.study._compared", asked.append)
     log = cp.read_log(planted(("ana", "bo"), rounds=300, copies=3), same=["title"])
     with budget_clock(None):
-        study = study_log(log, levels=2, seconds=0.5)
+        study = study_log(log, seconds=0.5)
         assert not asked
-        study_log(log, levels=2, seconds=0.5, thorough=True)
-    study_log(log, levels=2, seconds=0.5)
+        study_log(log, seconds=0.5, thorough=True)
+    study_log(log, seconds=0.5)
     assert len(asked) == 2
     told = " ".join(str(study).split())
     assert "No policy was named (--policy). " in told
@@ -365,20 +361,6 @@ def test_the_page_escapes_names_and_calls_nobody_anything(study):
     for word in ("cheat", "fraud", "guilty", "dishonest", "abuse"):
         assert word not in page.lower()
     assert "not a finding about anybody" in page
-
-
-def test_click_rates_keep_their_levels_apart():
-    def shown(rounds, rate):
-        clicks = Fraction(str(rate)) * rounds
-        return (LoggedArm("a", "x", rounds, clicks, clicks),)
-
-    seen = {f"a{k}": [shown(100_000, 0.002 * (1 + k % 3))] for k in range(30)}
-    priors, common, merged = common_levels(fit_rates(seen), 3)
-    assert merged == 0
-    assert [round(value, 3) for value, _ in common.atoms] == [0.002, 0.004, 0.006]
-    assert max(priors["a0"].atoms, key=lambda atom: atom[1])[0] == pytest.approx(0.002, rel=0.1)
-    *_, one = common_levels(fit_rates({"a": [shown(10**7, 0.01)] * 20}), 4)
-    assert one == 3
 
 
 def test_the_backtest_agrees_with_sums_over_rows():

@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import cloneproof as cp
 from cloneproof.market.priors import prior_from_dict, smallest_gap
@@ -34,6 +35,34 @@ def test_discrete_quantiles_have_the_weights():
     assert [prior.quantile(u) for u in (0.1, 0.24, 0.26, 0.49, 0.51, 0.99)] == [0.1, 0.1, 0.4, 0.4, 0.9, 0.9]
 
 
+MIXTURE = cp.Mixture([0.9, 0.1], [cp.Beta(2, 98), cp.Beta(20, 180)])
+
+
+def test_the_quantiles_of_a_mixture_invert_its_distribution():
+    levels = [1e-9, 1e-4, 0.1, 0.5, 0.9, 0.95, 0.999, 1 - 1e-9]
+    values = MIXTURE.quantiles(levels)
+    below = sum(weight * stats.beta.cdf(values, prior.a, prior.b) for weight, prior in MIXTURE.parts)
+    assert below == pytest.approx(levels, rel=1e-4)
+    assert [MIXTURE.quantile(u) for u in levels] == values.tolist()
+    assert cp.Mixture([1.0], [cp.Beta(3, 97)]).quantiles(levels) == pytest.approx(
+        cp.Beta(3, 97).quantiles(levels), rel=1e-4
+    )
+
+
+def test_a_mixture_of_discrete_priors_is_discrete_and_of_both_kinds_refused():
+    mixed = cp.Mixture([0.5, 0.5], [cp.Point(0.2), cp.Discrete([0.2, 0.8], [0.5, 0.5])])
+    assert mixed.atoms == ((0.2, 0.75), (0.8, 0.25))
+    assert mixed.mean == pytest.approx(0.35)
+    assert [prior_from_dict(law.to_dict()) for law in (mixed, MIXTURE)] == [mixed, MIXTURE]
+    for weights, parts in (
+        ([0.5, 0.5], [cp.Point(0.2), cp.Beta(1, 1)]),
+        ([1.0], []),
+        ([0.5, 0.4], [cp.Beta(1, 1)] * 2),
+    ):
+        with pytest.raises(cp.errors.MarketError, match="expected "):
+            cp.Mixture(weights, parts)
+
+
 def test_zero_weights_are_not_in_the_support():
     assert cp.Discrete([0, 1], [0, 1]).atoms == ((1.0, 1.0),)
 
@@ -58,7 +87,7 @@ def test_bins_in_which_values_merge_warn():
     assert len(merged.atoms) == 2
 
 
-CONTINUOUS = [cp.Uniform(0.2, 0.9), cp.Beta(2, 3), cp.Beta(0.5, 0.5), cp.Beta(0.01, 5), cp.Beta(400, 1)]
+CONTINUOUS = [cp.Uniform(0.2, 0.9), cp.Beta(2, 3), cp.Beta(0.5, 0.5), cp.Beta(0.01, 5), cp.Beta(400, 1), MIXTURE]
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100])

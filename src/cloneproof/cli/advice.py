@@ -206,8 +206,9 @@ def _numbers(text: str, separator: str) -> tuple[float, ...]:
 
 
 def _logged_rates(path: str) -> Prior:
-    """Return the Beta prior of the click rates in a log, copies aside."""
-    from cloneproof.logs.originals import fitted_beta
+    """Return the law of the click rates in a log, each item taken as one."""
+    from cloneproof.logs.originals import log_owners
+    from cloneproof.logs.rates import fit_rates
     from cloneproof.logs.reading import read_log
 
-    return fitted_beta(read_log(path))
+    return fit_rates({owner.name: owner.originals for owner in log_owners(read_log(path), ())}).law

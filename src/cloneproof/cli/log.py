@@ -91,7 +91,6 @@ def log(
     settings: Settings = None,
     level: Annotated[float, option("PART", "Expected share of wrong findings, at most.")] = 0.05,
     spread: Annotated[float, option("SD", "By how much the log-odds of copies of one item differ.")] = ONE_ITEM_SPREAD,
-    levels: Annotated[int, option("N", "Number of values of the fitted priors.")] = 4,
     horizon: Annotated[
         int | None,
         option(
@@ -164,7 +163,7 @@ def log(
     left = None if clock.left is None else max(clock.left, HURRIED)
     with working("looking") as tell:
         study = study_log(
-            logged, *_policy(policy, settings, ledger), level=level, spread=spread, levels=levels, tolerance=tolerance,
+            logged, *_policy(policy, settings, ledger), level=level, spread=spread, tolerance=tolerance,
             seconds=left, thorough=thorough,
             **_terms(horizon, share, ledger),
             seed=seed, progress=tell, first=first,

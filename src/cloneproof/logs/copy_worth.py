@@ -20,7 +20,6 @@ import numpy as np
 from cloneproof._arrays import FloatArray
 from cloneproof._data import fields_of, to_data
 from cloneproof.analysis.audit.search_result import Witness
-from cloneproof.analysis.copying.priors import FittedPriors, condense
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import PairedSampling, compared, gain_columns, job_of, payoff_of, source_of_runs
 from cloneproof.engines.black_box import BlackBox
@@ -38,6 +37,7 @@ from cloneproof.engines.monte_carlo.statistics import Bounds, Estimands, RunTota
 from cloneproof.errors import CloneproofError
 from cloneproof.logs.originals import LogOwner, by_segment
 from cloneproof.logs.policy_audit import PolicyAudit, affordable_horizon
+from cloneproof.logs.rates import FittedRates
 from cloneproof.market import Agent, Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms import Mechanism
@@ -46,7 +46,6 @@ MOST_RUNS: Final = 200  # of each world
 LEAST_RUNS: Final = 20  # of each world, below which no bounds are stated
 PAIRS: Final = 60  # pairs of runs for which the horizon is chosen
 CONFIDENCE: Final = 0.99  # of expectations, in the limit of many runs
-LEVELS: Final = 3  # values of an original's posterior
 MOST_VALUED: Final = 5  # owners whose copies are valued, those with the most arms too many first
 LONGEST_PART: Final = 0.75  # share of the time for which a horizon is chosen
 
@@ -104,12 +103,13 @@ class CopyWorth:
         }
 
 
-def posterior_market(owners: Sequence[LogOwner], fits: Mapping[str, FittedPriors], market: Market) -> Market:
+def posterior_market(
+    owners: Sequence[LogOwner], fits: Mapping[str, FittedRates], market: Market, points: int
+) -> Market:
     """Return the fitted market with what the log says of each original, in each segment, as its prior."""
 
     def law(owner: LogOwner, original: int) -> Prior | dict[str, Prior]:
-        rows = {name: (fitted.posterior[owner.name][original], fitted.grid) for name, fitted in fits.items()}
-        return by_segment({name: condense(row, grid, LEVELS, ".5g") for name, (row, grid) in rows.items()})
+        return by_segment({name: fitted.item(owner.name, original, points) for name, fitted in fits.items()})
 
     agents = [Agent(owner.name, prior=[law(owner, k) for k in range(len(owner.originals))]) for owner in owners]
     return market.with_agents(agents)

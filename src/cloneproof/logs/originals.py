@@ -4,10 +4,6 @@ Texts and rewards are taken together: arms of one agent that either joins count 
 owner where rewards join them, where two accounts share texts with each other and with nobody else, or where their
 titles match one to one (`same`); a text that more share may be a product that many shops have. All of this may be
 wrong, and is a reason to look.
-
-Priors are fitted to what originals earned (`analysis.copying.priors`) on a grid that spans the log's rates. All agents
-share one support of few levels, cut at quantiles of the market's prior, with their own weights. A reward with a c-th of
-a binary one's variance counts as c of them.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,20 +22,14 @@ from cloneproof._groups import joined
 from cloneproof.analysis.copying.alike import MOST_SHARING
 from cloneproof.analysis.copying.catalogue import is_code_text
 from cloneproof.analysis.copying.judging import matching
-from cloneproof.analysis.copying.priors import FittedPriors, believed, binomial_evidence, fit_priors
 from cloneproof.analysis.copying.records import ArmRecord, CopyGroup, Duplicates
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.same import account_candidates, item_links
-from cloneproof.market.priors import Beta, Discrete, Point, Prior
+from cloneproof.market.priors import Prior
 
 MOST_ORIGINALS_STUDIED: Final = 300  # originals in the market fitted to a log
-MOST_ORIGINALS_FITTED: Final = 2_000  # originals to which priors are fitted, besides those
+MOST_ORIGINALS_FITTED: Final = 2_000  # originals to which the law of rates is fitted, besides those
 MOST_OF_ONE: Final = 20  # originals of one owner in it
-POINTS: Final = 801  # points of the grid of rates
-STEPS: Final = 400  # steps of EM
-DIGITS: Final = 5  # significant digits of a level
-APART: Final = 0.02  # relative distance below which two levels merge
-LEAST_SPREAD: Final = 1e-4  # of a fitted Beta prior: its variance over the square of its mean, at least
 MOST_STUDIED: Final = 6  # segments of a study; further ones are pooled
 ArmPlace = tuple[str, str]
 
@@ -242,7 +232,7 @@ def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
 
 
 def fitted_owners(owners: Sequence[LogOwner], studied: Sequence[LogOwner]) -> list[LogOwner]:
-    """Return the owners to whom priors are fitted: those studied and, of very many others, every so many."""
+    """Return the owners to whose items a law is fitted: those studied and, of very many others, every so many."""
     originals = sum(len(owner.originals) for owner in owners)
     kept, every = {owner.name for owner in studied}, -(-originals // MOST_ORIGINALS_FITTED)
     return [owner for number, owner in enumerate(owners) if owner.name in kept or number % every == 0]
@@ -263,17 +253,6 @@ def studied_words(studied: Sequence[LogOwner], owners: Sequence[LogOwner]) -> li
         f"the market has {', '.join(parts)} ({share:.0%} of the rounds): owners with copies and with the most rounds, "
         f"and up to {MOST_OF_ONE} items of each"
     ]
-
-
-def _pooled(arms: Sequence[LoggedArm]) -> tuple[float, float]:
-    """Return the mean reward of arms that count as one original, and how many binary rewards theirs are worth."""
-    if not arms:
-        return 0.0, 0.0
-    rounds = sum(arm.rounds for arm in arms)
-    mean = float(sum(arm.total for arm in arms) / rounds)
-    variance = float(sum(arm.squares for arm in arms) / rounds) - mean * mean
-    worth = mean * (1 - mean) / variance if variance > 1e-9 else 1.0
-    return mean, rounds * min(max(worth, 1.0), 1e3)
 
 
 def studied_segments(log: Log) -> dict[str, Log]:
@@ -302,65 +281,3 @@ def segment_originals(owners: Sequence[LogOwner], log: Log) -> dict[str, list[tu
 def by_segment(priors: Mapping[str, Prior]) -> Prior | dict[str, Prior]:
     """Return the priors of an item by segment as an agent takes them: the only one, where there are no segments."""
     return priors[""] if "" in priors else dict(priors)
-
-
-def fit_rates(originals: Mapping[str, Sequence[Sequence[LoggedArm]]], steps: int = STEPS) -> FittedPriors:
-    """Fit all priors to the originals of each agent, groups of arms, on a grid that spans the plausible rates."""
-    agents = [name for name, groups in originals.items() for _ in groups]
-    means, counts = np.array([_pooled(arms) for groups in originals.values() for arms in groups]).T
-    smooth = (means * counts + 0.5) / (counts + 1.0)
-    errors = 4 * np.sqrt(smooth * (1 - smooth) / (counts + 1.0))
-    seen = counts > 0  # else an item that was never served would widen the grid
-    low, high = float((smooth - errors)[seen].min()), float((smooth + errors)[seen].max())
-    grid = np.linspace(max(low, 1e-7), min(high, 1 - 1e-7), POINTS)
-    means = np.clip(means, 0.0, 1.0)
-    evidence = binomial_evidence(means, believed(means, counts, grid[1] - grid[0], 1.0), grid)
-    return fit_priors(agents, np.exp(evidence), grid, steps)
-
-
-def fitted_beta(log: Log) -> Beta:
-    """Return the Beta prior with mean and variance of the prior that is fitted to a log's items, each taken as one.
-
-    >>> import cloneproof as cp
-    >>> shown = {"agent": ["a", "b"], "arm": ["x", "y"], "count": [10**5, 10**5], "total": [1000, 3000]}
-    >>> prior = fitted_beta(cp.read_log(shown, agent="agent", arm="arm", count="count", total="total"))
-    >>> round(prior.mean, 3)
-    0.02
-    """
-    fitted = fit_rates({owner.name: owner.originals for owner in log_owners(log, ())})
-    weights = fitted.market / fitted.market.sum()
-    mean = float(weights @ fitted.grid)
-    variance = float(weights @ (fitted.grid - mean) ** 2)
-    size = mean * (1 - mean) / max(variance, LEAST_SPREAD * mean**2) - 1
-    return Beta(*(float(f"{number:.{DIGITS}g}") for number in (mean * size, (1 - mean) * size)))
-
-
-def common_levels(fitted: FittedPriors, levels: int) -> tuple[dict[str, Prior], Prior, int]:
-    """Return each agent's prior and the market's on a common support, and how many levels merged.
-
-    The levels are the means of equally probable slices of the market's prior; nearly equal ones merge. An agent's
-    weights are its own prior's probabilities of the slices.
-    """
-    whole = np.cumsum(fitted.market)
-    slices = np.minimum((levels * (whole - fitted.market / 2) / whole[-1]).astype(int), levels - 1)
-    values: list[float] = []
-    groups: list[Any] = []
-    for number in range(levels):
-        inside = slices == number
-        if not inside.any():
-            continue
-        value = float(f"{np.average(fitted.grid[inside], weights=fitted.market[inside]):.{DIGITS}g}")
-        if values and value < values[-1] * (1 + APART):
-            groups[-1] |= inside
-        else:
-            values.append(value)
-            groups.append(inside)
-    merged = levels - len(values)
-
-    def prior_of(weights: FloatArray) -> Prior:
-        if len(values) == 1:
-            return Point(values[0])
-        shares = np.array([float(weights[inside].sum()) for inside in groups])
-        return Discrete(values, [float(share) for share in shares / shares.sum()])
-
-    return {name: prior_of(own) for name, own in fitted.agents.items()}, prior_of(fitted.market), merged

@@ -164,9 +164,10 @@ def _scope(searches: Sequence[Audit]) -> str:
     first = searches[0]
     tried = {(witness.agent, witness.copies) for search in searches for witness in search.tried}
     what = (
-        f"replications by each of {len(first.market.agents)} owners against honest others with the fitted priors, "
-        f"{first.worst.horizon:,} rounds, gains of up to {first.tolerance:g} of the honest payoff pass; searched: one "
-        "item or every item of an owner 2, 4, 8, .. times, some items twice, and further where the gain rose; sampled: "
+        f"replications by each of {len(first.market.agents)} owners against honest others, each item's rate drawn from "
+        f"the law that is fitted to the log, {first.worst.horizon:,} rounds, gains of up to {first.tolerance:g} of the "
+        "honest payoff pass; searched: one item or every item of an owner 2, 4, 8, .. times, some items twice, and "
+        "further where the gain rose; sampled: "
         f"{_number(len(tried), 'vector')} of copies of {_number(len({agent for agent, _ in tried}), 'owner')}"
     )
     if first.verdict == "exploitable":

@@ -2,7 +2,7 @@
 
 1. Arms that look like one item, by texts and by rewards (`analysis.copying`), and owners and originals from them
    (`originals`).
-2. Priors fitted to what the originals earned, and the market of them over the log's traffic.
+2. The law of rates fitted to what the originals earned (`rates`), and the market of them over the log's traffic.
 3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market, or of all
    mechanisms if no policy is named.
 4. What to run instead, and what that costs, in seasons if rates drift (`drift`).
@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from cloneproof._checks import count, number_in
+from cloneproof._checks import number_in
 from cloneproof._clock import budget_clock, is_counted
-from cloneproof._data import Data, fields_of, to_data
+from cloneproof._data import fields_of, to_data
 from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
@@ -28,33 +28,23 @@ from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.power import CaughtShare, caught_share
-from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD, FittedPriors
+from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, Duplicates
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.posterior_blocks import (
-    posterior_block_outcomes,
-    posterior_blocks_apply,
-    posterior_seconds,
-)
-from cloneproof.engines.monte_carlo.sampler import sample
 from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError, OutOfTimeError
 from cloneproof.logs.backtest import Backtest, backtest
 from cloneproof.logs.copy_worth import CopyWorth, by_copies_of_log, posterior_market, worth_of_copies
 from cloneproof.logs.drift import Drift, fitted_drift
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import (
-    STEPS,
     LogOwner,
     Lookalikes,
     arm_records,
     by_segment,
-    common_levels,
-    fit_rates,
     fitted_owners,
     log_owners,
     lookalikes,
@@ -64,8 +54,9 @@ from cloneproof.logs.originals import (
     studied_words,
 )
 from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
+from cloneproof.logs.rates import FittedRates, fit_rates
 from cloneproof.market import Agent, Market
-from cloneproof.market.market import Ends, check_no_positions, full_copies
+from cloneproof.market.market import Ends, check_no_positions
 from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.online.slate import check_takes_positions
@@ -73,35 +64,14 @@ from cloneproof.mechanisms.online.slate import check_takes_positions
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
 QUICK, THOROUGH = 10.0, 40.0  # seconds of counted work, if no limit is given
 LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is given: sampling needs many runs
-LEVELS: Final = 4  # values of a fitted prior
-MOST_ITEMS: Final = 5  # items of an owner in the market for which a mechanism is recommended
-COPIES, WORTH, ADVISED, AUDITED, TRAFFIC = 0.25, 0.4, 0.3, 0.2, 0.1  # largest share of the time for each question
+COPIES, WORTH, ADVISED, AUDITED, COSTED = 0.25, 0.4, 0.4, 0.2, 0.2  # largest share of the time for each question
 PLANTED: Final = 40  # items of which copies are planted, to say how often these would be found
 LISTED, JUDGED = 4.0, 2.0  # of so many parts of the time left, titles and rewards are compared within one at most
-RUNS: Final = 60  # of the policy over the log's traffic, in blocks
+FEW, MANY = 16, 64  # rates of an item that the log makes equally likely: where laws are computed, and for sampling
+WITH_TABLE: Final = 1.7  # work of a recommendation with its table, in units of its limit
+COST_RUNS: Final = 1000  # of the advice with the items of the log, at most
 LEAST_COMPARED: Final = 5.0  # seconds for all mechanisms
-HASTY: Final = 10  # steps of the fit of priors where time is over, and nothing but the page's table rests on it
 LEAST_SECONDS: Final = 0.3  # seconds without which a question is not begun
-
-
-@dataclass(frozen=True)
-class OwnTraffic(Data):
-    """Cost of the policy over the log's traffic, against the best item in every round, beside the advice.
-
-    rounds     the rounds of the owners studied
-    honest     the policy's regret if each item is registered once
-    as_logged  if everybody registers the copies that the log shows; None where nobody does
-    advised    the recommended mechanism's
-    """
-
-    keys_of_data = (
-        "rounds", "policy_regret=honest", "policy_regret_with_the_copies=as_logged", "advised_regret=advised",
-    )  # fmt: skip
-
-    rounds: int
-    honest: Estimate
-    as_logged: Estimate | None
-    advised: Estimate
 
 
 @dataclass(frozen=True)
@@ -120,7 +90,8 @@ class LogStudy(WithFindings):
     verdict         whether the policy pays for copies in the fitted market, and the deviation that shows it
     comparison      every mechanism, if no policy is named: with a limit of time, or thoroughly
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
-    traffic         the policy beside the recommended mechanism, over that traffic
+    cost            what the recommended mechanism loses there with the log's own items; the recommendation itself is
+                    for a fresh market, of new items whose rates have the fitted law
     backtest        what policies would have earned on the log
     drift           how rates move over time, where the log has times
     caught          which share of copies planted under changed titles the matcher catches, where the log has titles
@@ -147,7 +118,7 @@ class LogStudy(WithFindings):
     verdict: PolicyAudit | None = None
     comparison: Comparison | None = None
     recommendation: Recommendation | None = None
-    traffic: OwnTraffic | None = None
+    cost: Estimate | None = None
     backtest: Backtest | None = None
 
     @property
@@ -186,7 +157,7 @@ class LogStudy(WithFindings):
             **fields_of(self, "worth", "verdict"),
             "mechanisms": to_data(tuple(self.comparison or ())),
             "recommendation": to_data(self.recommendation),
-            "own_traffic": to_data(self.traffic),
+            "cost_with_these_items": to_data(self.cost),
             "accounts": [dict(zip(columns, row, strict=True)) for row in self.accounts],
             **fields_of(self, "backtest", "drift", "caught", "notes", "left", "interrupted"),
         }
@@ -199,7 +170,6 @@ def study_log(
     *,
     level: float = 0.05,
     spread: float = ONE_ITEM_SPREAD,
-    levels: int = LEVELS,
     horizon: int | None = None,
     share: float = 1.0,
     traffic: int | None = None,
@@ -224,7 +194,6 @@ def study_log(
     with budget_clock(seconds), interrupts_raised():
         clock = Deadline((THOROUGH if thorough else QUICK) if seconds is None else seconds)
         tell = progress or (lambda done, total, what: None)
-        atoms = count(levels, "the levels of a fitted prior", 1, 12, EngineError)
         tell(0, 5, "looking for copies")
         segments, left = studied_segments(log), list[str]()
         parts = segments if log.segments else {}
@@ -241,21 +210,9 @@ def study_log(
         tell(1, 5, "fitting priors")
         rated = fitted_owners(everybody, owners)
         groups = {name: segment_originals(rated, own) for name, own in segments.items()}
-        fits = {name: fit_rates(own, HASTY if clock.spent else STEPS) for name, own in groups.items()}
-        levels_of = {name: common_levels(fitted, atoms) for name, fitted in fits.items()}
-        if merged := max(merged for _, _, merged in levels_of.values()):
-            notes.append(
-                f"{merged} of {atoms} levels of the fitted prior merged: these rates are too near to tell apart"
-            )
-        common = by_segment({name: prior for name, (_, prior, _) in levels_of.items()})
-        agents = [
-            Agent(
-                owner.name,
-                len(owner.originals),
-                by_segment({name: own[owner.name] for name, (own, *_) in levels_of.items()}),
-            )
-            for owner in owners
-        ]
+        fits = {name: fit_rates(own) for name, own in groups.items()}
+        law = by_segment({name: fitted.law for name, fitted in fits.items()})
+        agents = [Agent(owner.name, len(owner.originals), law) for owner in owners]
         terms: dict[str, Any] = {
             "ends": ends,
             "segments": {name: own.rounds / log.rounds for name, own in parts.items()},
@@ -264,12 +221,9 @@ def study_log(
         if not _takes(policy, market, notes):
             market = Market(agents, chosen, share, **terms)
         context = _StudyContext(market, policy, owners, tolerance, thorough, seed, clock, notes, left, tell)
-        if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
-            notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
-        few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
         answers: dict[str, Any] = {}  # by the names of LogStudy's fields
         try:
-            whole = Market(few, rounds, share, **terms, positions=positions)
+            whole = Market(agents, rounds, share, **terms, positions=positions)
             longest, lifetime = rounds if horizon is None else chosen, _lifetime(drift, whole, notes)
             _answer(context, answers, log, whole, longest, fits, lifetime)
             interrupted = False
@@ -384,7 +338,7 @@ def _answer(
     log: Log,
     whole: Market,
     longest: int,
-    fits: Mapping[str, FittedPriors],
+    fits: Mapping[str, FittedRates],
     lifetime: float | None,
 ) -> None:
     """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
@@ -396,6 +350,7 @@ def _answer(
     answers["recommendation"] = advised = _advised(context, whole, lifetime)
     if advised is not None and advised.interrupted:
         raise KeyboardInterrupt
+    answers["cost"] = _cost_with_these_items(context, advised, fits)
     context.tell(4, 5, "comparing mechanisms" if mechanism is None else "auditing the policy")
     if mechanism is not None:
         answers["verdict"] = verdict = by_copies_of_log(worth, context.owners, context.market, context.tolerance)
@@ -403,7 +358,6 @@ def _answer(
             answers["verdict"] = _audited(context, longest) or verdict
     elif context.thorough or not is_counted():  # else the advice says what the others lose and pay
         answers["comparison"] = _compared(context)
-    answers["traffic"] = _own_traffic(context, advised)
     if (log.segments or log.attention) and log.propensities:
         what = "segment" if log.segments else "position"
         context.notes.append(f"there is no backtest by {what}: leave --{what} out for one of the whole log")
@@ -446,12 +400,12 @@ class _StudyContext:
         return max(self.clock.within(share * (self.clock.budget or 0.0)), 0.0)
 
 
-def _worths(context: _StudyContext, longest: int, fits: Mapping[str, FittedPriors]) -> list[CopyWorth]:
+def _worths(context: _StudyContext, longest: int, fits: Mapping[str, FittedRates]) -> list[CopyWorth]:
     """Return what the copies in the log are worth under the policy."""
     if context.seconds(WORTH) < LEAST_SECONDS or context.policy is None:
         context.leave("what the copies earned")
         return []
-    after = posterior_market(context.owners, fits, context.market).with_horizon(longest)
+    after = posterior_market(context.owners, fits, context.market, FEW).with_horizon(longest)
     with Deadline(context.seconds(WORTH)).for_engines():
         return worth_of_copies(
             after, context.policy, context.owners, context.seconds(WORTH), context.seed, context.market.horizon
@@ -496,34 +450,23 @@ def _advised(context: _StudyContext, market: Market, lifetime: float | None) -> 
         return None
     try:
         with Deadline(seconds).for_engines():
-            return recommend(market, drift=lifetime, search=Search(seconds=seconds / 2, seed=context.seed))
+            return recommend(market, drift=lifetime, search=Search(seconds=seconds / WITH_TABLE, seed=context.seed))
     except CloneproofError as refusal:
         context.notes.append(f"nothing is recommended: {refusal}")
         return None
 
 
-def _own_traffic(context: _StudyContext, advised: Recommendation | None) -> OwnTraffic | None:
-    """Return the policy over the log's traffic; None for a black box, which is too slow."""
-    if advised is None or not advised.ranked or context.policy is None or isinstance(context.policy, BlackBox):
+def _cost_with_these_items(
+    context: _StudyContext, advised: Recommendation | None, fits: Mapping[str, FittedRates]
+) -> Estimate | None:
+    """Return the regret of the recommended mechanism if each item has a rate as the log says of it."""
+    if advised is None or not advised.ranked:
         return None
-    market = advised.market
-    logged = {owner.name: owner.copies[:MOST_ITEMS] for owner in context.owners}
-    cases = [None, logged] if any(owner.copied for owner in context.owners) else [None]
-    search, regrets = Search(seconds=max(context.seconds(TRAFFIC) / 4, LEAST_SECONDS), seed=context.seed), []
+    here = posterior_market(context.owners, fits, advised.market, MANY)
+    seconds = max(context.seconds(COSTED), LEAST_SECONDS)
+    search = Search(seconds=seconds, runs=COST_RUNS, seed=context.seed, bounds="asymptotic")
     try:
-        mechanism = context.policy(market)
-        for copies in cases:
-            job = Job(market, mechanism, full_copies(market.agents, copies or {}), context.seed)
-            if posterior_blocks_apply(job):
-                regrets.append(
-                    sample(job, RUNS, outcomes=posterior_block_outcomes, cost=posterior_seconds, bounds="asymptotic",
-                           seconds=search.seconds).regret
-                )  # fmt: skip
-            else:
-                regrets.append(evaluate(market, mechanism, copies, search=search).regret)
-        if any(regret.error > regret.value / 2 for regret in regrets):
-            raise EngineError("too few runs fit into the time; give more --seconds")
+        return evaluate(here, advised.choice.mechanism, engine="monte-carlo", search=search).regret
     except CloneproofError as refusal:
-        context.notes.append(f"the policy was not compared with the advice over the log's traffic: {refusal}")
+        context.notes.append(f"what the advice costs with the items of this log is not known: {refusal}")
         return None
-    return OwnTraffic(market.horizon, regrets[0], regrets[1] if len(regrets) > 1 else None, advised.choice.regret)

@@ -18,14 +18,15 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy
 
-from cloneproof._checks import NumberRange, WholeRange, count, has_form, key_names, known, listed
-from cloneproof.errors import MarketError
+from cloneproof._checks import Either, NumberRange, WholeRange, count, has_form, key_names, known, listed
+from cloneproof.errors import MarketError, brief
 
 Atoms = tuple[tuple[float, float], ...]
 MOST_POINTS = 10**5  # of a prior that was made discrete
 WEIGHT_TOLERANCE = 1e-9  # of the weights' sum, for decimals such as 0.1 that floats only approximate
 LARGEST = 1e12  # of a beta prior's parameter: the distribution is a point by then
 MEAN, WEIGHT, SHAPE, BINS = NumberRange(0, 1), NumberRange(0), NumberRange(0, LARGEST, low_open=True), WholeRange()
+LEVELS, FARTHEST = 2**12, 34.0  # levels in the table of a mixture's quantiles, evenly spaced in log-odds up to these
 
 
 class Prior(Protocol):
@@ -399,13 +400,112 @@ class Uniform:
         return {"uniform": [self.low, self.high]}
 
 
-PRIOR_FORMS: Mapping[type[Prior], Mapping[str, Any]] = {  # as a market file writes them
+@dataclass(frozen=True)
+class Mixture:
+    """A mean of one of several priors, drawn anew for each original: such as click rates of which a few are high.
+
+    Parameters
+    ----------
+    weights : sequence of float
+        The probabilities of the parts, which add up to 1.
+    priors : sequence of Prior
+        The parts: all discrete, or all continuous.
+
+    Notes
+    -----
+    The quantiles of continuous parts are those of a table of `LEVELS` levels, dense at both ends of (0, 1).
+
+    Examples
+    --------
+    >>> clicks = Mixture([0.9, 0.1], [Beta(2, 98), Beta(20, 180)])
+    >>> round(clicks.mean, 6), round(clicks.quantile(0.99), 3)
+    (0.028, 0.128)
+    """
+
+    weights: Sequence[float]
+    priors: Sequence[Prior]
+
+    def __post_init__(self) -> None:
+        given = listed(self.weights, "a mixture's weights", MarketError, "[0.9, 0.1]")
+        priors = tuple(self.priors) if isinstance(self.priors, Sequence) else ()
+        weights = tuple(WEIGHT.checked(weight, "a weight of a mixture", MarketError) for weight in given)
+        if len(priors) != len(weights) or not all(hasattr(prior, "quantile") for prior in priors):
+            raise MarketError(
+                f"expected one prior for each of the {len(weights)} weights of a mixture, got {brief(self.priors)}; "
+                "give as many priors as weights"
+            )
+        if abs(math.fsum(weights) - 1.0) > WEIGHT_TOLERANCE:
+            raise MarketError(
+                f"expected weights of a mixture that sum to 1, got {math.fsum(weights):.12g}; divide each by that sum"
+            )
+        if len({prior.atoms is None for prior in priors}) > 1:
+            raise MarketError(
+                "expected a mixture of discrete priors or of continuous ones, got both; use prior.discretised(64) for "
+                "the continuous ones"
+            )
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "priors", priors)
+
+    @property
+    def parts(self) -> list[tuple[float, Prior]]:
+        """The priors with their weights, where these are above 0."""
+        return [(weight, prior) for weight, prior in zip(self.weights, self.priors, strict=True) if weight > 0]
+
+    @cached_property
+    def mean(self) -> float:
+        return math.fsum(weight * prior.mean for weight, prior in self.parts)
+
+    @cached_property
+    def atoms(self) -> Atoms | None:
+        pairs = [(v, weight * own) for weight, prior in self.parts for v, own in prior.atoms or ()]
+        return discrete_from(*zip(*pairs, strict=True)).atoms if pairs else None
+
+    def quantile(self, u: float) -> float:
+        return float(quantiles(self, u)) if self.atoms is not None else float(self.quantiles(u))
+
+    def quantiles(self, u: Any) -> Any:  # noqa: ANN401 (a number, or an array of them)
+        """Return the value at each level."""
+        values, log_odds = self._table
+        with np.errstate(divide="ignore"):
+            return np.interp(scipy.special.logit(u), log_odds, values)
+
+    @cached_property
+    def _table(self) -> tuple[Any, Any]:
+        """Values in increasing order, and the log-odds of the chance of at most each, by the parts' own quantiles."""
+        levels = np.linspace(-FARTHEST, FARTHEST, LEVELS)
+        tables = [np.maximum.accumulate(quantiles(prior, scipy.special.expit(levels))) for _, prior in self.parts]
+        values = np.unique(np.concatenate(tables))
+        below = sum(
+            weight * scipy.special.expit(np.interp(values, table, levels, left=-np.inf, right=np.inf))
+            for (weight, _), table in zip(self.parts, tables, strict=True)
+        )
+        return values, np.clip(scipy.special.logit(np.minimum(below, 1.0)), -2 * FARTHEST, 2 * FARTHEST)
+
+    def discretised(self, n: int) -> Discrete:
+        """Return the means of n bins of equal probability, each with probability 1/n; keeps the mean up to rounding."""
+        groups = checked_points(n)
+        if self.atoms is not None:
+            return discrete_from(*zip(*self.atoms, strict=True))
+        values, log_odds = self._table
+        below = np.concatenate([[0.0], scipy.special.expit(log_odds), [1.0]])
+        ends = np.concatenate([values[:1], values, values[-1:]])
+        earned = np.concatenate([[0.0], np.cumsum(np.diff(below) * (ends[1:] + ends[:-1]) / 2)])
+        earned *= self.mean / earned[-1]
+        means = np.diff(np.interp(np.arange(groups + 1) / groups, below, earned)) * groups
+        return discrete_from(means, [1 / groups] * groups)
+
+    def to_dict(self) -> dict[str, object]:
+        return {"mixture": [prior.to_dict() for prior in self.priors], "weights": list(self.weights)}
+
+
+PRIOR_FORMS: dict[type[Prior], Mapping[str, Any]] = {  # as a market file writes them
     Point: {"point": MEAN},
     Discrete: {"values": [MEAN], "weights": [WEIGHT]},
     Uniform: {"uniform": (MEAN, MEAN)},
     Beta: {"beta": (SHAPE, SHAPE)},
     Empirical: {"samples": [MEAN], "bins?": BINS},
 }
+PRIOR_FORMS |= {Mixture: {"mixture": [Either(PRIOR_FORMS.values())], "weights": [WEIGHT]}}
 
 
 def prior_from_dict(data: object) -> Prior:
@@ -416,16 +516,19 @@ def prior_from_dict(data: object) -> Prior:
     """
     if not isinstance(data, Mapping):
         raise MarketError(f"expected a prior such as {{ point = 0.6 }}, got {data!r}; write it as a table")
-    words = [key for form in PRIOR_FORMS.values() for key in key_names(form)]
+    words = [*dict.fromkeys(key for form in PRIOR_FORMS.values() for key in key_names(form))]
     keys = [known(key, words, "key of a prior", MarketError) for key in data]
     kind = next((prior for prior, form in PRIOR_FORMS.items() if has_form(keys, form)), None)
     if kind is None:
         raise MarketError(
-            "expected a prior with point, values and weights, uniform, beta, or samples (and bins), "
+            "expected a prior with point, values and weights, uniform, beta, samples (and bins), mixture and weights, "
             f"got {', '.join(sorted(keys)) or 'nothing'}; use one of these forms"
         )
+    if kind is Mixture:
+        parts = data["mixture"] if isinstance(data["mixture"], list) else [data["mixture"]]
+        return Mixture(data["weights"], [prior_from_dict(part) for part in parts])
     for shape, form in PRIOR_FORMS[kind].items():
-        if isinstance(form, tuple):
+        if type(form) is tuple:
             pair = data[shape]
             if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != len(form):
                 raise MarketError(f"expected {shape} = [first, second] in a prior, got {pair!r}; give two numbers")

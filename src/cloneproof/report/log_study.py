@@ -164,8 +164,9 @@ def _policy_words(study: LogStudy) -> str:
     advised = study.recommendation
     run = ""
     if advised is not None and advised.ranked and not advised.unsettled:
-        rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds
-        loses = f"{rounded(_scaled(advised.cost, study).value)} {_unit(study)} in {rounds:,} rounds"
+        where = "in a fresh market of such items" if study.cost is None else "with these items"
+        loses = rounded(_scaled(study.cost or advised.cost, study).value)
+        loses = f"{loses} {_unit(study)} in {advised.market.horizon:,} rounds {where}"
         run = f" To run{' instead' if study.policy else ''}: {advised.choice.name}, which loses {loses}."
         run = run if advised.fits else f" Nothing clone-proof fits: {advised.choice.name} would lose {loses}."
     if study.verdict is None and study.policy:
@@ -447,19 +448,17 @@ def _verdict(verdict: PolicyAudit, study: LogStudy) -> Iterator[SectionPart]:
 
 
 def _cost(study: LogStudy) -> str:
-    """Describe the cost of the recommended mechanism in the log's unit, beside that of the policy if it is known."""
-    advised, traffic, unit = study.recommendation, study.traffic, _unit(study)
+    """Say what the recommended mechanism costs in this market and in a fresh one, in the log's unit."""
+    advised, unit = study.recommendation, _unit(study)
     if advised is None or not advised.ranked or advised.unsettled:
         return ""
-    if traffic is None:
-        rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds
-        return f"It loses {_amount(advised.cost, study)} {unit} over {rounds:,} rounds of the owners studied."
-    copied = _amount(traffic.as_logged, study)
-    also = f", and {copied} with the copies that the log shows" if copied else ""
+    fresh, rounds = _amount(advised.cost, study), advised.market.horizon
+    if study.cost is None:
+        return f"It loses {fresh} {unit} over {rounds:,} rounds of a fresh market: new items, rates of the fitted law."
     return (
-        f"Over {traffic.rounds:,} rounds of the owners studied, against the best item in every round: {study.policy} "
-        f"loses {_amount(traffic.honest, study)} {unit} if each item is registered once{also}; {advised.choice.name} "
-        f"loses {_amount(traffic.advised, study)}."
+        f"It loses {_amount(study.cost, study)} {unit} over {rounds:,} rounds with the items of this log, each with a "
+        f"rate as the log says of it. In a fresh market, of as many new items with rates of the fitted law, it loses "
+        f"{fresh}, and all that follows is for such a market. Errors are those of sampling; the fit has its own."
     )
 
 

@@ -10,7 +10,7 @@ from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, Sect
 from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, Recommendation, terms_toml
 from cloneproof.advice.regret import best_reward
 from cloneproof.engines.estimate import Estimate
-from cloneproof.market.priors import Prior
+from cloneproof.market.priors import Mixture, Prior
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.report.frontier import frontier_section, price_rows
 from cloneproof.report.style import MUTED, RULE, Series, lines_figure, look, powers
@@ -441,11 +441,23 @@ def rates_words(prior: Prior) -> str:
     'click rates 1% or 2%'
     """
     if prior.atoms is None:
-        (parameters,) = prior.to_dict().values()
         low, high = (f"{100 * prior.quantile(u):.2g}%" for u in (0.05, 0.95))
-        numbers = ", ".join(f"{parameter:g}" for parameter in parameters) if isinstance(parameters, Sequence) else ""
-        return f"nine of ten click rates from {low} to {high} ({type(prior).__name__}({numbers}))"
+        return f"nine of ten click rates from {low} to {high} ({_law_words(prior)})"
     values = [f"{100 * value:.3g}%" for value, _ in prior.atoms]
     if len(values) > MOST_VALUES:
         return f"{len(values)} different click rates from {values[0]} to {values[-1]}"
     return f"click rates {', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else f"click rates {values[0]}"
+
+
+def _law_words(prior: Prior) -> str:
+    """Write a continuous prior as it is made.
+
+    >>> from cloneproof import Beta, Mixture
+    >>> _law_words(Mixture([0.9, 0.1], [Beta(2, 98), Beta(20, 180)]))
+    '0.9 Beta(2, 98) + 0.1 Beta(20, 180)'
+    """
+    if isinstance(prior, Mixture):
+        return " + ".join(f"{weight:g} {_law_words(part)}" for weight, part in prior.parts)
+    parameters = next(iter(prior.to_dict().values()))
+    numbers = ", ".join(f"{parameter:g}" for parameter in parameters) if isinstance(parameters, Sequence) else ""
+    return f"{type(prior).__name__}({numbers})"

@@ -10,6 +10,7 @@ from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, Reas
 from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent
+from cloneproof.market.priors import Mixture
 from cloneproof.market.segments import MeanLaw, SegmentPriors, SegmentVectors
 
 MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces at which no line breaks
@@ -207,6 +208,8 @@ def prior_words(prior: MeanLaw) -> str:
             f"{printable(name)}: {prior_words(own)}" for name, own in zip(prior.names[:4], prior.priors, strict=False)
         ]
         return f"a mean of its own in each segment ({'; '.join(parts)}{'; ..' if len(prior.names) > 4 else ''})"
+    if isinstance(prior, Mixture) and prior.atoms is None:
+        return f"a mean from one of {len(prior.parts)} continuous priors"
     if isinstance(prior, SegmentVectors):
         return f"means in the segments that are one of {len(prior.vectors)} vectors"
     if prior.atoms is None:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from cloneproof.analysis.copying.judging import judge_arms
-from cloneproof.analysis.copying.priors import believed, binomial_evidence, condense, em_fit, fit_priors
+from cloneproof.analysis.copying.priors import believed, binomial_evidence, em_fit
 
 GRID = np.linspace(0.0, 1.0, 2001)
 EVEN = np.full(len(GRID), 1 / len(GRID))
@@ -72,29 +72,14 @@ def test_the_fit_finds_a_planted_prior():
     """Deconvolution: 60 noisy rewards an arm spread two atoms over +-0.12, and the fit gathers them again."""
     rng = np.random.default_rng(2)
     means = rng.choice([0.3, 0.7], p=[0.25, 0.75], size=120)
-    agents = [f"agent{number % 30}" for number in range(len(means))]
-    prior = fit_priors(agents, np.exp(evidence(drawn(rng, means, 60), 60)), GRID, 300).market
+    table = np.exp(evidence(drawn(rng, means, 60), 60))
+    prior = em_fit(table, np.ones(len(table)), steps=300, small=1e-5)
     share = np.mean(means == 0.3)
     assert prior[GRID < 0.5].sum() == pytest.approx(share, abs=0.03)
     for low, high, at in ((0.0, 0.5, 0.3), (0.5, 1.0, 0.7)):
         inside = (low <= GRID) & (high > GRID)
         spread = np.sqrt(prior[inside] @ (GRID[inside] - at) ** 2 / prior[inside].sum())
         assert spread < 0.055, "the noise of the rewards, 0.06, was not taken out"
-
-
-def test_pooling_lends_what_an_agent_lacks():
-    table = np.exp(np.concatenate([evidence([0.3] * 20, 200), evidence([1.0], 1)]))
-    priors = fit_priors(["many"] * 20 + ["one"], table, GRID, 300)
-    assert priors.agents["one"] @ GRID == pytest.approx(0.3, abs=0.12)
-
-
-def test_condensed_keeps_the_mean():
-    rng = np.random.default_rng(3)
-    prior = rng.dirichlet(np.full(len(GRID), 0.05))
-    for atoms in (1, 2, 3, 7):
-        small = condense(prior, GRID, atoms, ".4f")
-        assert small.mean == pytest.approx(prior @ GRID, abs=2e-4)
-        assert len(small.atoms) <= atoms
 
 
 # ---- pairs

@@ -12,8 +12,6 @@ A step of EM gives every arm its posterior over the grid under the present prior
 of one pseudo-arm that is spread evenly as the next prior. It climbs to the one maximum of the concave
 sum over arms of ln(sum_g F(g) L_arm(g)) + the pseudo-arm's part. What is made of it:
 
-market, agents   the prior of all arms; an agent has few, so its own prior is one step from there over its own arms,
-                 with POOLING pseudo-arms spread like the market's prior
 without          two priors fitted to the arms of *other* agents, raw and smooth, to judge whether an agent's arms are
                  copies (docs/textbook/copies.md, sections 2 and 3). Every step of the smooth one is smoothed (EMS:
                  Silverman, Jones, Wilson, Nychka 1990), with the bandwidth of Silverman's rule. A whole log is searched
@@ -29,8 +27,7 @@ explained so: close variants taken for copies would make the others look further
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,7 +38,6 @@ from scipy.special import expit, logit, logsumexp, xlog1py, xlogy
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._clock import check_time
 from cloneproof.analysis.copying.records import ArmRecord
-from cloneproof.market.priors import Discrete, Point, Prior
 
 FEWEST, MOST = 401, 1201  # points of the grid of a log, at least and at most
 FAR: Final = 5.0  # standard deviations by which the grid extends beyond the arms
@@ -50,7 +46,6 @@ FOLDS: Final = 8  # of the agents; a prior is fitted without each
 MOST_FITTED: Final = 800  # arms by which a prior is fitted; more change it little
 MOST_BLENDED: Final = 400  # arms by which the share of the raw fit is chosen
 PSEUDO: Final = 1.0  # pseudo-arms spread evenly over the grid
-POOLING: Final = 2.0  # pseudo-arms spread like the market's prior, in the prior of an agent
 STEPS, SMALL = 60, 1e-4  # EM ends after this many steps, or once a prior changes by less in total
 AT_ONCE: Final = 500  # arms in one product of matrices
 REWARDS, PRODUCT = "comparison of rewards", 3e-10  # what has no time to go on; seconds of a usual core
@@ -370,42 +365,3 @@ def fit_law(prior: FloatArray, means: FloatArray, units: Sequence[FloatArray], k
             chances = chances / chances.sum()
     chances = chances[:-1] / chances[:-1].sum()
     return RateLaw(law.priors, law.log_weights + np.log(chances[part_of]))
-
-
-@dataclass(frozen=True)
-class FittedPriors:
-    """Priors over a grid, of the market and of each agent, and the posterior of each agent's arms (rows)."""
-
-    grid: FloatArray
-    market: FloatArray
-    agents: Mapping[str, FloatArray]
-    posterior: Mapping[str, FloatArray]
-
-
-def fit_priors(agents: Sequence[str], likelihood: FloatArray, grid: FloatArray, steps: int) -> FittedPriors:
-    """Fit the priors of all arms and of each agent's; `agents` has the agent of each row of the likelihood."""
-    market = em_fit(likelihood, np.ones(len(likelihood)), steps=steps, small=1e-5)
-    rows = likelihood * market
-    rows /= rows.sum(axis=1, keepdims=True)
-    numbers: dict[str, list[int]] = {}
-    for number, agent in enumerate(agents):
-        numbers.setdefault(agent, []).append(number)
-    posterior = {name: rows[arms] for name, arms in numbers.items()}
-    own = {name: (arms.sum(axis=0) + POOLING * market) / (len(arms) + POOLING) for name, arms in posterior.items()}
-    return FittedPriors(grid, market, own, posterior)
-
-
-def condense(prior: FloatArray, grid: FloatArray, atoms: int, rounded: str) -> Prior:
-    """Return a prior of few atoms: slices of equal probability, each at its own mean, written in the format `rounded`.
-
-    The mean stays; the spread inside a slice is lost.
-
-    >>> condense(np.full(2001, 1 / 2001), np.linspace(0, 1, 2001), 2, ".4f")
-    Discrete(values=(0.2499, 0.7501), weights=(0.5, 0.5))
-    """
-    whole, first = np.cumsum(prior), np.cumsum(prior * grid)
-    cuts = np.linspace(0.0, whole[-1], atoms + 1)
-    below = np.interp(cuts, np.concatenate([[0.0], whole]), np.concatenate([[0.0], first]))
-    means = np.clip(np.diff(below) * atoms / whole[-1], 0.0, 1.0)
-    values = Counter(sorted(float(format(mean, rounded)) for mean in means))
-    return Point(min(values)) if len(values) == 1 else Discrete(list(values), [n / atoms for n in values.values()])
