@@ -369,9 +369,7 @@ def test_a_broken_session_is_not_foretold(cases, foretold, monkeypatch, name):
 
 def one_search_for_all(self, name, joined=None):
     """A segment that goes on where the first one is."""
-    first = next(iter(self.begun.values()), None) or original_begin(self, name, joined)
-    self.begun[name] = self._current = first
-    return first
+    return next(iter(self.begun.values()), None) or original_segment(self, name, joined)
 
 
 def draws_of_its_own(setup):
@@ -386,9 +384,9 @@ def coins_of_all(mechanism, stream, keys):
     return streams.coins_of(mechanism, 0, keys)
 
 
-original_begin, original_state = Session._begin, segment.initial_state
+original_segment, original_state = Session._new_segment, segment.initial_state
 SEGMENT_FAULTS = {
-    "one search for all segments": (Session, "_begin", one_search_for_all),
+    "one search for all segments": (Session, "_new_segment", one_search_for_all),
     "draws of each segment's own": (segment, "initial_state", draws_of_its_own),
     "one order of agents for all": (segment, "initial_state", all_from_one_stream),
     "the same coins in all segments": (segment, "coins_of", coins_of_all),

@@ -5,7 +5,6 @@ import random
 import pytest
 
 import cloneproof as cp
-from cloneproof.mechanisms.online.segment import Segment
 from support.strategies import SMALL
 
 PAGES = ("reservoir", "reservoir-streams", "ucb1", "thompson", "h-thompson")
@@ -46,16 +45,14 @@ def test_a_batch_shows_what_it_showed_whatever_its_rewards(name):
 
 
 def test_rewards_that_count_within_their_batch_are_caught(monkeypatch):
-    honest = Segment.left_in_batch
+    honest = cp.Session._enter
 
-    def at_once(self, batch):
-        left = honest(self, batch)
-        for reward in self.held:
-            self.state.add(*reward)
-        self.held.clear()
-        return left
+    def at_once(self, decision, value, worth):
+        allocation = honest(self, decision, value, worth)
+        self.begun[allocation.segment].end_batch()
+        return allocation
 
-    monkeypatch.setattr(Segment, "left_in_batch", at_once)
+    monkeypatch.setattr(cp.Session, "_enter", at_once)
     with pytest.raises(AssertionError):
         test_a_batch_shows_what_it_showed_whatever_its_rewards("thompson")
 

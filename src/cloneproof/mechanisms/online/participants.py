@@ -15,7 +15,6 @@ from cloneproof.errors import MechanismError, SessionError, brief
 from cloneproof.mechanisms.online.registration import (
     Pauses,
     Registration,
-    all_paused,
     open_registration,
     with_joiner,
 )
@@ -47,23 +46,17 @@ class Participants:
         """Rounds so far: decisions, or pages where these have positions."""
         return self.pages or self.round
 
-    def _checked_out(self, segment: Segment) -> set[int]:
-        """Return who is out of a segment; refuse a round while all arms of the others are paused."""
-        out, counts = set(segment.withdrawals.out), self.registration.arms
-        arms = ((i, arm) for i, count in enumerate(counts) if i not in out for arm in range(count))
-        if all(arm in self._pauses.arms or arm in self._withdrawn for arm in arms):
-            raise all_paused()
-        return out
+    def _left(self, segment: Segment) -> list[int]:
+        """Return the agents that are not out of a segment and have an arm that is neither paused nor withdrawn."""
+        out, hidden = segment.withdrawals.out, self._pauses.arms | self._withdrawn
+        return [
+            i
+            for i, count in enumerate(self.registration.arms)
+            if i not in out and any((i, arm) not in hidden for arm in range(count))
+        ]
 
-    def _leave_empty(self, segment: Segment, out: set[int] | None = None) -> None:
-        """End a segment in which nobody is left, and the session if it was the last one.
-
-        While arms are paused, nothing ends: those are `out` again who were before the round.
-        """
-        if out is not None:
-            segment.withdrawals.out.intersection_update(out)
-            segment.state.leave_out()
-            raise all_paused()
+    def _leave_empty(self, segment: Segment) -> None:
+        """End a segment in which nobody is left, and the session if it was the last one."""
         missed = segment.last - segment.round
         segment.end()
         if self.ends == "at-random":

@@ -208,18 +208,23 @@ class Segment:
         self.round = page
         return shown
 
+    def copied_state(self) -> Any:  # noqa: ANN401
+        """Return a copy of the state, to try a round of one arm on."""
+        gone = replace(self.withdrawals, out=set(self.withdrawals.out))
+        state = initial_state(self._setup._replace(registration=self.registration, withdrawals=gone))
+        state.leave_out()
+        state.restore(self.state.to_dict())
+        return state
+
     def keep(self, allocation: Allocation) -> Allocation:
         """Return the allocation as the session keeps it, with the segment's name."""
         return self.allocations.setdefault(allocation._replace(segment=None), allocation._replace(segment=self.name))
 
-    def left_in_batch(self, batch: int) -> int:
-        """Return how many rounds of the batch are left; at its start what was held of the last one is entered."""
-        done = self.round % batch
-        if not done:
-            for reward in self.held:
-                self.state.add(*reward)
-            self.held.clear()
-        return batch - done
+    def end_batch(self) -> None:
+        """Enter the rewards that were held while the batch ran."""
+        for reward in self.held:
+            self.state.add(*reward)
+        self.held.clear()
 
     @property
     def decided(self) -> bool:

@@ -29,6 +29,7 @@ from cloneproof.mechanisms.online.participants import Participants
 from cloneproof.mechanisms.online.registration import (
     Allocation,
     Registration,
+    all_paused,
     check_takes_weights,
     checked_window,
     nobody_left,
@@ -130,7 +131,7 @@ class Session(Participants):
         self.last = self.horizon if self.ends == "at-horizon" else sum(lasts)
         self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
         if not self.segments:
-            self._begin(None)
+            self.begun[None] = self._current = self._new_segment(None)
         self.history = True
         self.probabilities: tuple[float | None, ...] = ()
         self.pending: dict[int, Allocation] = {}
@@ -151,7 +152,7 @@ class Session(Participants):
         last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, horizon)
         return SegmentTerms(name, own, mechanism, horizon, last, attention)
 
-    def _begin(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
+    def _new_segment(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
         """Return the segment of this name before its first decision; `joined` as `Registration` has it."""
         if name is None and self.segments:
             raise SessionError(
@@ -163,7 +164,6 @@ class Session(Participants):
         here = self.registration if joined is None else replace(self.registration, joined=tuple(joined))
         segment = Segment(terms, here, self._stream, self._withdrawn, self._pauses, self.uniform_traffic)
         segment.changes = len(self._missed)
-        self.begun[name] = self._current = segment
         return segment
 
     def decide(self, segment: str | None = None) -> Decision:
@@ -191,7 +191,9 @@ class Session(Participants):
         if type(most) is not int or most < 1:
             most = count(most, "the decisions asked for", error=SessionError)
         allocation, number = self._next_of(current, most)
-        return self._show(current, 0, allocation, number), number
+        first = self._show(current, 0, allocation, number)
+        self._end_batch(current)
+        return first, number
 
     def decide_slate(self, segment: str | None = None) -> tuple[Decision, ...]:
         """Decide the next page: a decision for each place that is filled, each with an id and a reward of its own.
@@ -206,24 +208,54 @@ class Session(Participants):
         self.pages += 1
         shown = [(place, allocation) for place, allocation in enumerate(page) if allocation is not None]
         self.probabilities = tuple(current.chances[place] for place, _ in shown)
-        return tuple(self._show(current, place + 1, allocation) for place, allocation in shown)
+        decisions = tuple(self._show(current, place + 1, allocation) for place, allocation in shown)
+        self._end_batch(current)
+        return decisions
+
+    def _end_batch(self, segment: Segment) -> None:
+        if self.batch > 1 and not segment.round % self.batch:
+            segment.end_batch()
 
     def _next_of(self, segment: Segment, most: int) -> Any:  # noqa: ANN401
         """Return the next page of a segment, or its next run of at most so many rounds."""
-        out = self._checked_out(segment) if self._pauses.arms else None
-        if self.window is not None:
-            most = min(most, self._close_windows(self.round + 1, self.window * (segment.places or 1)))
+        window = None if self.window is None else self.window * (segment.places or 1)
+        closed = [] if window is None else self._closed_windows(window)
+        if self._pauses.arms:
+            self._check_paused(segment, closed)
+        self.begun[segment.name] = segment
+        if window is not None:
+            most = min(most, self._close_windows(closed, window))
         if self.batch > 1:
-            most = min(most, segment.left_in_batch(self.batch))
+            most = min(most, self.batch - segment.round % self.batch)
         if most > 1:
             most = min(most, self.last - self.round, segment.last - segment.round)
         try:
             shown = segment.next_page() if segment.places else segment.next_run(most)
         except NobodyLeftError:
-            self._leave_empty(segment, out)
+            self._leave_empty(segment)
             raise
         self._current = segment
         return shown
+
+    def _check_paused(self, segment: Segment, closed: Sequence[int]) -> None:
+        """Refuse a round while all that is left is paused, before anything changes.
+
+        An agent that has withdrawn an arm may be out once the round reaches it, and is left again if it is refused. So
+        where all others are paused, the round is tried on a copy, in which these windows are closed.
+        """
+        left = self._left(segment)
+        if not left:
+            raise all_paused()
+        if segment.withdrawals.slots and {*left} <= {i for i, _ in self._withdrawn}:
+            state, least = segment.copied_state(), self.rewards.low
+            for allocation in map(self.pending.__getitem__, closed):
+                counts = allocation.agent_counts or allocation.arm_counts or allocation.awaited
+                if allocation.segment == segment.name and counts and not segment.round % self.batch:
+                    state.add(allocation, ticks(least), ONE * (least >= 1))
+            try:
+                state.next_run(segment.round + 1, 1)
+            except NobodyLeftError:
+                raise all_paused() from None
 
     def _show(self, segment: Segment, place: int, allocation: Allocation, number: int = 1) -> Decision:
         """Enter the decision for one place of a page, or for so many rounds; the first of these."""
@@ -247,7 +279,7 @@ class Session(Participants):
         try:
             segment = self.begun[name]
         except (KeyError, TypeError):
-            segment = self._begin(name)
+            segment = self._new_segment(name)  # which begins once a round is decided there
         if segment.changes != len(self._missed):
             self._catch_up(segment)
         if self.played >= self.last or segment.round >= segment.last:
@@ -266,16 +298,19 @@ class Session(Participants):
         end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
         return SessionError(f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on")
 
-    def _close_windows(self, round_: int, window: int) -> int:
-        """Enter the lowest reward where a window has closed; return the rounds until the next one closes."""
-        least = self.rewards.low
-        for decision in range(self._oldest, round_):
-            self._oldest = decision
-            if decision in self.pending:
-                if round_ <= decision + window:
-                    break
-                self._enter(decision, least, ticks(least))
-        return self._oldest + window - round_ + 1 if self._oldest in self.pending else window
+    def _closed_windows(self, window: int) -> list[int]:
+        """Return the decisions whose window is over before the next round."""
+        over = range(self._oldest, self.round + 1 - window)
+        return [decision for decision in over if decision in self.pending]
+
+    def _close_windows(self, closed: Sequence[int], window: int) -> int:
+        """Enter the lowest reward of these decisions; return the rounds until the next window closes."""
+        least, next_ = self.rewards.low, self.round + 1
+        for decision in closed:
+            self._enter(decision, least, ticks(least))
+        first = max(self._oldest, next_ - window)
+        self._oldest = next((decision for decision in range(first, next_) if decision in self.pending), next_)
+        return min(window, self._oldest + window - next_ + 1)
 
     def reward(self, decision: int, value: float) -> None:
         """Enter the reward of a decision, by its id: once, in any order, at any later time.
@@ -319,7 +354,7 @@ class Session(Participants):
                 self._catch_up(segment)
             coins = segment.coins if counts else None
             coin = ONE if coins is not None and coins.shows_one(decision, allocation, value) else 0
-            if self.batch > 1:
+            if segment.round % self.batch:  # the batch runs
                 segment.held.append((allocation, worth, coin))
             else:
                 segment.state.add(allocation, worth, coin)
@@ -444,7 +479,8 @@ class Session(Participants):
 
     def _resume(self, name: str | None, data: Mapping[str, Any]) -> None:
         """Resume a segment from what `Segment.to_data` returned."""
-        segment = self.begun.get(name) or self._begin(name, data["joined"])
+        segment = self.begun.get(name) or self._new_segment(name, data["joined"])
+        self.begun[name] = self._current = segment
         segment.restore(data)
         if segment.nobody_left:
             self._leave_empty(segment)

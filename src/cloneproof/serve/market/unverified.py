@@ -60,11 +60,14 @@ class UnverifiedSession(Session):
         terms = super()._segment_terms(name, number)
         return terms if self.ends == "at-horizon" else terms._replace(last=last_round(terms.horizon, _SMALLEST_DRAW))
 
-    def _begin(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
-        segment = super()._begin(name, joined)
+    def _new_segment(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
+        segment = super()._new_segment(name, joined)
         segment.state, segment.coins = ToldState(self, segment, self._terms[name]), None
         segment.traffic, segment.epoch = None, 0  # the ledger tells which rounds are uniform
         return segment
+
+    def _check_paused(self, segment: Segment, closed: Sequence[int]) -> None:
+        """Nothing further: whom a round reaches is not known, and `shown` refuses what is paused."""
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
         super().join(agent, arms, weights, mixed)
