@@ -9,8 +9,8 @@ import pytest
 
 import cloneproof as cp
 from bar_cases import all_pay
-from cloneproof.engines.monte_carlo.blocks.slots import play_slot_blocks
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.reservoirs import play_slot_blocks
 from cloneproof.engines.monte_carlo.runs import played
 from cloneproof.market.market import full_copies
 

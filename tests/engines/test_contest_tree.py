@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.slots import play_slot_blocks
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.reservoirs import play_slot_blocks
 from cloneproof.engines.monte_carlo.runs import played
 from support.contest_by_hand import contest_rewards
 

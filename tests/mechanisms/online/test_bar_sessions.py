@@ -12,8 +12,8 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof._schedules import bar_of
-from cloneproof.engines.monte_carlo.blocks.slots import play_slot_blocks
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.reservoirs import play_slot_blocks
 from cloneproof.engines.monte_carlo.runs import played
 from cloneproof.mechanisms.online import slots
 from cloneproof.mechanisms.online.slots import SlotLevel

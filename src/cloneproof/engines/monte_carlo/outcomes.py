@@ -20,17 +20,24 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from cloneproof.engines.monte_carlo.blocks.kernel import blocks_apply, play_blocks
-from cloneproof.engines.monte_carlo.blocks.slots import (
+from cloneproof.engines.monte_carlo import ranked_pages as numba_pages
+from cloneproof.engines.monte_carlo.blocks import kernel as numba_blocks
+from cloneproof.engines.monte_carlo.committing import blocks_apply, play_blocks
+from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
+from cloneproof.engines.monte_carlo.pages import (
+    laboratory_applies,
+    laboratory_seconds,
+    play_laboratory,
+    play_ranked_pages,
+    ranked_pages_apply,
+)
+from cloneproof.engines.monte_carlo.reservoirs import (
     falling_applies,
     play_slot_blocks,
     play_slots,
     slot_blocks_apply,
     slots_apply,
 )
-from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
-from cloneproof.engines.monte_carlo.laboratory import laboratory_applies, laboratory_seconds, play_laboratory
-from cloneproof.engines.monte_carlo.ranked_pages import play_ranked_pages, ranked_pages_apply
 from cloneproof.engines.monte_carlo.rounds import play_stepping, stepping_applies
 from cloneproof.engines.monte_carlo.runs import Kernel, played
 from cloneproof.engines.monte_carlo.stepping import rounds as numba_rounds
@@ -44,12 +51,14 @@ KERNELS: Final[Kernels] = (
     ("slots", slots_apply, play_slots),  # the same, pull by pull
     ("index on slots", falling_applies, play_slot_blocks),  # the same loop, slots ranked by an index or by a bar
     ("stepping", stepping_applies, play_stepping),  # all other rules, round by round
-    ("stepping", numba_rounds.stepping_applies, numba_rounds.play_stepping),  # samples and hold-out scores
+    ("blocks", numba_blocks.blocks_apply, numba_blocks.play_blocks),  # hold-out scores
+    ("stepping", numba_rounds.stepping_applies, numba_rounds.play_stepping),  # these, and samples
 )
 
 SLATE_KERNELS: Final[Kernels] = (
     ("laboratory", laboratory_applies, play_laboratory),  # reservoirs
     ("ranked pages", ranked_pages_apply, play_ranked_pages),  # usual bandits
+    ("ranked pages", numba_pages.ranked_pages_apply, numba_pages.play_ranked_pages),  # other indices
 )  # for markets with positions, page by page, which no other kernel plays
 
 TO_RANDOM_ENDS: Final = (play_slot_blocks, play_slots)

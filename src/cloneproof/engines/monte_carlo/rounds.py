@@ -13,7 +13,7 @@ from cloneproof._arrays import FloatArray, WordArray
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.native import own
 from cloneproof.engines.monte_carlo.native.library import Record, call, record
-from cloneproof.engines.monte_carlo.native.records import arms_record, chunk_record, family_record, unit_of
+from cloneproof.engines.monte_carlo.native.records import ORDERS, arms_record, chunk_record, family_record, unit_of
 from cloneproof.engines.monte_carlo.runs import RunResults
 from cloneproof.mechanisms.arithmetic import ENDS, HEIGHTS, WITHIN, ln
 from cloneproof.mechanisms.rule import IndexKind, Rule
@@ -22,7 +22,6 @@ KINDS: Final[tuple[IndexKind, ...]] = (
     "ucb", "kl-ucb", "steady-ucb", "steady-kl-ucb", "mean", "none", "posterior", "epsilon-greedy", "own",
 )  # fmt: skip
 """In the order of `rules.h`."""
-ORDERS: Final = {"round-robin": 0, "block": 1, "index": 2}
 USES_LOGARITHM: Final = ("ucb", "kl-ucb", "own")  # or may, as a user's function
 
 

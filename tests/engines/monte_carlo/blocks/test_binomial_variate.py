@@ -6,10 +6,10 @@ import pytest
 from scipy import stats
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.binomial_variate import log_chance
-from cloneproof.engines.monte_carlo.blocks.kernel import play_blocks
+from cloneproof.engines.monte_carlo.committing import play_blocks
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.runs import played
+from support.native_functions import log_chance
 
 DRAWS = 100_000
 CASES = [

@@ -1,22 +1,23 @@
 """Reservoirs and contests of champions, compiled: bit for bit the reference simulator; and the engines agree."""
 
 import random
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.contest import SHORT, _pulls_at, nearby_index, sure_pulls
-from cloneproof.engines.monte_carlo.blocks.slots import play_slot_blocks, play_slots, slot_plan
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
+from cloneproof.engines.monte_carlo.reservoirs import play_slot_blocks, play_slots
 from cloneproof.engines.monte_carlo.runs import played
 from cloneproof.engines.reference import simulate_run
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.online import slots
 from cloneproof.mechanisms.scores.champions import Champions
+from support.native_functions import nearby_index, pulls_at, sure_pulls
+
+SHORT = 8  # pulls: fewer are stepped
 
 
 def reservoirs(number, families):
@@ -66,7 +67,6 @@ def test_runs_to_a_random_end_are_those_of_the_reference():
 
 ADAPTIVE = [
     cp.mechanism("reservoir-bars", bars=0.2, draws=3),
-    cp.mechanism("reservoir-bars", bars=[0.7, 0.3, 0.15], stake=[2, 1, 0.5], draws=2),
     cp.mechanism("reservoir-bars", bars=0.9, draws=1),
     cp.mechanism("reservoir-index", draws=3, constant=1.5),
 ]
@@ -169,19 +169,19 @@ def test_longer_contests_have_the_expectations_of_the_tree():
 
 def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
     market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.1, 0.9)) for name in "ab"], horizon=4000)
-    plan = slot_plan(Job(market, mechanism := cp.mechanism("reservoir-contest", market=market), {}), mechanism, True)
+    width = cp.mechanism("reservoir-contest", market=market).agent.parameters[0]
     rng, long = random.Random(4), 0
     for _ in range(60):
         pulls, second = rng.randint(1, 2000), rng.uniform(0.01, 0.99)
         count, most = rng.randint(0, pulls), rng.choice([5, 50, 1000])
-        if kl_upper_bound(count / pulls, float(pulls), plan.width) <= second:
+        if kl_upper_bound(count / pulls, float(pulls), width) <= second:
             continue
         failures = 0
         while failures + 1 < most and (
-            kl_upper_bound(count / (pulls + failures + 1), float(pulls + failures + 1), plan.width) > second
+            kl_upper_bound(count / (pulls + failures + 1), float(pulls + failures + 1), width) > second
         ):
             failures += 1
-        found = sure_pulls.py_func(plan, SimpleNamespace(high=count, pulls=pulls), second, most)
+        found = sure_pulls(count, pulls, width, second, most)
         assert 1 <= found <= failures + 1
         assert found == failures + 1 or failures < 2 * SHORT
         long += found > SHORT
@@ -211,14 +211,14 @@ def test_contests_from_success_to_success_have_the_law_of_contests_in_steps(rate
 
 
 def test_an_index_from_one_nearby_is_the_index_and_its_pulls_are_those_that_bring_it_down():
-    rng, plan = np.random.default_rng(3), SimpleNamespace(width=3.0)
+    rng, width = np.random.default_rng(3), 3.0
     for _ in range(100):
         pulls = int(10 ** rng.uniform(1, 6))
         successes = int(rng.binomial(pulls, 10 ** rng.uniform(-4, -0.5)))
-        index = kl_upper_bound(successes / pulls, float(pulls), plan.width)
+        index = kl_upper_bound(successes / pulls, float(pulls), width)
         guess = min(0.99, index * rng.uniform(0.9, 1.3))
-        assert nearby_index.py_func(plan, successes, pulls, guess) == pytest.approx(index, rel=1e-9)
+        assert nearby_index(successes, pulls, width, guess) == pytest.approx(index, rel=1e-9)
         level = index * rng.uniform(0.5, 0.999)
-        needed = _pulls_at.py_func(plan, successes, level)
-        assert kl_upper_bound(successes / needed, float(needed), plan.width) <= level * (1 + 1e-9)
-        assert kl_upper_bound(successes / (needed - 1), needed - 1.0, plan.width) > level * (1 - 1e-9)
+        needed = pulls_at(successes, width, level)
+        assert kl_upper_bound(successes / needed, float(needed), width) <= level * (1 + 1e-9)
+        assert kl_upper_bound(successes / (needed - 1), needed - 1.0, width) > level * (1 - 1e-9)

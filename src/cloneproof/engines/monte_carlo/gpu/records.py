@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._randomness import substream
-from cloneproof.engines.monte_carlo.blocks.contest import holds_contest
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
+from cloneproof.engines.monte_carlo.reservoirs import holds_contest
 from cloneproof.engines.monte_carlo.runs import ORDERS, arm_table, first_arms
 from cloneproof.engines.monte_carlo.stepping.plan import LONGEST, MOST_LEADING, logarithm_table, usual_bandit
 from cloneproof.mechanisms import arithmetic

@@ -56,7 +56,8 @@ DEVICE float float_of_bits(u32 bits) { float x; std::memcpy(&x, &bits, 4); retur
 DEVICE u64 bits_of(double x) { u64 bits; std::memcpy(&bits, &x, 8); return bits; }
 DEVICE double from_bits(u64 bits) { double x; std::memcpy(&x, &bits, 8); return x; }
 template <typename T> DEVICE T cached(const T* at) { return *at; }
-using std::ceil; using std::fabs; using std::floor; using std::fma; using std::rint; using std::sqrt;
+using std::ceil; using std::exp; using std::expm1; using std::fabs; using std::floor; using std::fma; using std::log;
+using std::log1p; using std::rint; using std::sqrt;
 #define THREAD 0u
 #define BLOCK 0u
 #define BLOCKS 1u

@@ -17,6 +17,7 @@ from cloneproof.mechanisms.online.levels import LARGEST, ONE
 
 FAMILIES: Final[tuple[FamilyLaw, ...]] = ("coin", "point", "normal", "beta", "own")
 """In the order of `rewards.h`."""
+ORDERS: Final = {"round-robin": 0, "block": 1, "index": 2}
 SCIPY: Final = {"normal": "ndtri", "beta": "__pyx_fuse_0betaincinv"}  # fuse 0: the one for doubles
 
 
@@ -39,7 +40,7 @@ def chunk_record(means: FloatArray, streams: WordArray, results: RunResults) -> 
     )  # fmt: skip
 
 
-def family_record(job: Job) -> Record:
+def family_record(job: Job, unit: float | None = None) -> Record:
     """Return `Family` of `rewards.h`; the job's family compiles (`own.compiles`)."""
     family = job.market.family
     return record(
@@ -47,7 +48,7 @@ def family_record(job: Job) -> Record:
         which=FAMILIES.index(family.law),
         parameter=float(family.parameters[0]) if family.law in SCIPY else 0.0,
         quantile=_quantile(family),
-        low=family.low, high=family.high, unit=unit_of(job),
+        low=family.low, high=family.high, unit=unit or unit_of(job),
         values=np.array(family.values or (), np.float64), count=len(family.values or ()), largest=float(LARGEST),
     )  # fmt: skip
 
