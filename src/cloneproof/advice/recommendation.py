@@ -354,10 +354,8 @@ class Recommendation(Tabular):
 
 def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") -> str:
     """Return the fields of `serve.market.terms.MarketSpec` as TOML text: the mechanism with all its parameters."""
-    parameters = {key: value for key, value in chosen.parameters.items() if not isinstance(value, bool | Mapping)}
+    parameters = {key: value for key, value in chosen.parameters.items() if not isinstance(value, Mapping)}
     by_segment = {key: value for key, value in chosen.parameters.items() if isinstance(value, Mapping)}
-    if any(value is False for value in chosen.parameters.values()):
-        raise MechanismError("expected parameters that terms can say, got one that is off; leave it at its default")
     if any(not isinstance(value, int | float | str | list) for value in parameters.values()):
         raise MechanismError(f"expected parameters that are numbers or words, got {parameters}; terms have no others")
     terms: dict[str, Any] = {
@@ -371,6 +369,10 @@ def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") 
         "max_arms": int(parameters.get("max_arms", max(QUOTA, market.most_originals))),
         "parameters": parameters,
     }
+    if market.positions is not None:
+        terms["positions"] = market.positions
+    if market.delays != "none":
+        terms["wait_rounds"] = market.horizon  # how late a reward may be is not declared, so that none counts as zero
     if market.segments:  # each with what differs between them
         terms["segments"] = {
             name: {"fraction": fraction, "parameters": {key: value[name] for key, value in by_segment.items()}}

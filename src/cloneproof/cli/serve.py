@@ -103,6 +103,9 @@ def serve(
         str | None,
         _setting("AUDITOR_KEY_FILE", "FILE", "Accept the key in this file as an auditor's (for Prometheus)."),
     ] = None,
+    terms: Annotated[
+        str | None, _setting("TERMS", "FILE", "Declare the market of these terms (TOML), if there is none of its name.")
+    ] = None,
     create_key: Annotated[str | None, option("ROLE", "Print a new key (platform, agent or auditor) and exit.")] = None,
     agent: Annotated[str | None, option("NAME", "With --create-key agent: which agent.")] = None,
     as_json: AsJson = False,
@@ -134,7 +137,7 @@ def serve(
 
     files = {"platform": platform_key_file, "auditor": auditor_key_file}
     key_files = {role: path for role, path in files.items() if path}
-    run.run(place, host, port, None if agent_rate == 0 else agent_rate, announce, key_files)
+    run.run(place, host, port, None if agent_rate == 0 else agent_rate, announce, key_files, terms)
 
 
 def service_package() -> Any:  # noqa: ANN401

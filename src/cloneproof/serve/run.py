@@ -9,18 +9,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
 
 import msgspec
 import uvicorn
 
-from cloneproof._checks import count, number_in
+from cloneproof._checks import count, number_in, toml_tables
 from cloneproof.errors import ServeError, brief
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
 from cloneproof.serve.http.service import Service, install_keys, key_from_file, log, new_key
-from cloneproof.serve.market.terms import Name, Role
+from cloneproof.serve.market.terms import MarketSpec, Name, Role, with_fields
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.writer.writer import Writer, milliseconds
 
@@ -34,8 +35,13 @@ def run(
     agent_rate: float | None,
     announce: Callable[[str], None],
     key_files: Mapping[Role, str] = MappingProxyType({}),
+    terms: str | None = None,
 ) -> None:
-    """Serve the storage at a place until told to stop; new keys in files are installed first."""
+    """Serve the storage at a place until told to stop; new keys in files are installed first.
+
+    A market that a file of terms declares is opened if there is none of its name.
+    """
+    spec = None if terms is None else read_terms(terms)
     given = [key_from_file(path, role, milliseconds()) for role, path in key_files.items()]
     if agent_rate is not None:
         number_in(agent_rate, "calls a second", 0, error=ServeError, low_open=True)
@@ -46,6 +52,8 @@ def run(
         undo.callback(storage.close)
         install_keys(storage, given)
         writer = Writer(storage)  # before anybody can call, so that an unreadable storage is one clear error
+        if spec is not None:
+            writer.declare(spec)
         with _address_errors(host, port):
             socket_.listen(2048)
         undo.pop_all()
@@ -68,6 +76,18 @@ def run(
     signal.signal(signal.SIGHUP, _ignore_hangup)
     announce(f"http://{_address(socket_)}")
     uvicorn.Server(config).run(sockets=[socket_])
+
+
+def read_terms(path: str) -> MarketSpec:
+    """Return the terms in a TOML file, as `cloneproof recommend --toml` writes them."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as problem:
+        raise ServeError(f"expected a file of terms, got {path!r}: {problem}; check the path") from None
+    try:
+        return msgspec.convert(toml_tables(text, path, ServeError), MarketSpec)
+    except msgspec.ValidationError as problem:
+        raise ServeError(f"{path}: {with_fields(problem, MarketSpec)}") from None
 
 
 def _ignore_hangup(number: int, frame: object) -> None:

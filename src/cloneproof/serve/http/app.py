@@ -25,7 +25,7 @@ from cloneproof.serve import messages as m
 from cloneproof.serve.http import handlers as h
 from cloneproof.serve.http.monitoring import log_call
 from cloneproof.serve.http.service import MOST_BYTES, Service
-from cloneproof.serve.market.terms import MarketSpec, Role, invalid
+from cloneproof.serve.market.terms import MarketSpec, Role, invalid, with_fields
 from cloneproof.serve.storage.storage import KeyRecord
 
 Header = tuple[bytes, bytes]
@@ -322,7 +322,7 @@ class App:
             try:
                 body = decode(text or b"{}")
             except msgspec.ValidationError as problem:
-                raise invalid(str(problem)) from None
+                raise invalid(with_fields(problem, route.body)) from None
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
                 raise Refused(400, "malformed", f"expected JSON, got something else ({problem})") from None
         if route.query and scope["query_string"]:

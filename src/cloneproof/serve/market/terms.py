@@ -9,8 +9,9 @@ from registrations, which an agent could manipulate.
 from __future__ import annotations
 
 import math
+import re
 from functools import cached_property
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -151,6 +152,23 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def invalid(message: str) -> Refused:
     """Return a refusal of an invalid declaration or call."""
     return Refused(422, "invalid", message)
+
+
+def with_fields(problem: msgspec.ValidationError, wanted: Any) -> str:  # noqa: ANN401 (any type)
+    """Return what was wrong with the fields of some data, with those that there are where one is unknown."""
+    words, _, path = str(problem).partition(" - at `")
+    here = msgspec.inspect.type_info(wanted)
+    for step in re.findall(r"\.(\w+)|\[", path) if "unknown field" in words else ():
+        if isinstance(here, msgspec.inspect.StructType):
+            here = next(field.type for field in here.fields if field.encode_name == step)
+        else:
+            here = here.item_type if isinstance(here, msgspec.inspect.ListType) else getattr(here, "value_type", here)
+        if isinstance(here, msgspec.inspect.UnionType):
+            inner = (msgspec.inspect.StructType, msgspec.inspect.ListType, msgspec.inspect.DictType)
+            here = next((each for each in here.types if isinstance(each, inner)), here)
+    if "unknown field" not in words or not isinstance(here, msgspec.inspect.StructType):
+        return str(problem)
+    return f"{problem}; expected some of {', '.join(field.encode_name for field in here.fields)}"
 
 
 def complete(spec: MarketSpec) -> MarketSpec:

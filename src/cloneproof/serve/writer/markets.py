@@ -109,8 +109,12 @@ class ServedMarkets:
         if known is not None:
             if market.spec == known.spec and (spec.seed is None or make_secret(spec.seed) == known.dice.secret):
                 return known, False
+            fields = (name for name in spec.__struct_fields__ if name != "seed")
+            other = [name for name in fields if getattr(market.spec, name) != getattr(known.spec, name)] or ["seed"]
             raise Refused(
-                409, "exists", f"market {spec.market!r} exists with other terms, which are fixed; name another"
+                409,
+                "exists",
+                f"market {spec.market!r} exists with other terms ({', '.join(other)}), which are fixed; name another",
             )
         if self._clocks is not None:
             market.follow(*self._clocks)

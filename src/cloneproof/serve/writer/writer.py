@@ -31,6 +31,7 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import by_key
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import take_snapshot
+from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.storage.storage import RemoteBlock, Storage
 from cloneproof.serve.writer.commands import Command, Settle
 from cloneproof.serve.writer.group import GroupRun, Joined, merge
@@ -87,6 +88,21 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
         self._checkpointing: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()  # that end with the service, or when all markets are read back
+
+    def declare(self, spec: MarketSpec) -> bool:
+        """Declare a market before the service starts; whether it is new. Refuses other terms than those that it has."""
+        while self.storage.shared and not self.storage.has_turn:
+            self._follow_others()
+        try:
+            now, wall = self._times()
+            self.markets.follow(now, wall, ())
+            _, new = self.markets.create(spec, now)
+            if appended := self.markets.take():
+                self.storage.commit(appended)
+        finally:
+            if self.storage.shared and self.storage.has_turn:
+                self.storage.release()
+        return new
 
     def submit(self, command: Command) -> asyncio.Future[Any]:
         """Queue a command; its reply comes when it is durable."""
