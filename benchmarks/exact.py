@@ -40,13 +40,13 @@ def tree_h_ucb() -> object:
 
 
 def tree_ucb1() -> object:
-    market = cp.Market([cp.Agent("ana", 3, WIDE)], horizon=80)
-    return cp.paper.evaluate_horizons(market, cp.mechanism("ucb1"), range(1, 81), engine="tree")
+    market = cp.Market([cp.Agent("ana", 3, WIDE)], horizon=30)
+    return cp.paper.evaluate_horizons(market, cp.mechanism("ucb1"), range(1, 31), engine="tree")
 
 
 def tree_ucb1_copied() -> object:
-    market = cp.Market([cp.Agent("ana", 2, WIDE)], horizon=80)
-    return cp.paper.evaluate_horizons(market, cp.mechanism("ucb1"), range(1, 81), {"ana": (2, 1)}, engine="tree")
+    market = cp.Market([cp.Agent("ana", 2, WIDE)], horizon=30)
+    return cp.paper.evaluate_horizons(market, cp.mechanism("ucb1"), range(1, 31), {"ana": (2, 1)}, engine="tree")
 
 
 def measured(work: Callable[[], object]) -> tuple[float, float]:
@@ -83,8 +83,8 @@ ROWS: list[tuple[str, Callable[[], object], str]] = [
     ("h-etc-r with 1,000 copies of one arm", thousand_copies, "2 s"),
     ("holdout-h-etc, n = 5, L = 4, 4 values, T = 10^6", holdout, "0.5 s"),
     ("tree: H-UCB, n = 2, deterministic, every T up to 2,000", tree_h_ucb, "10 s"),
-    ("tree: UCB1, Bernoulli, 3 originals, every T up to 80", tree_ucb1, "20 s"),
-    ("tree: UCB1, Bernoulli, copies (2,1), every T up to 80", tree_ucb1_copied, "20 s"),
+    ("tree: UCB1, Bernoulli, 3 originals, every T up to 30", tree_ucb1, "1 s"),
+    ("tree: UCB1, Bernoulli, copies (2,1), every T up to 30", tree_ucb1_copied, "1 s"),
 ]
 
 

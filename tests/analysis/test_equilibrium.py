@@ -37,11 +37,11 @@ def test_honesty_is_where_a_clone_proof_mechanism_ends(name):
 
 @pytest.mark.parametrize("make", [lambda: cp.mechanism("etc", arm_rounds=3), lambda: cp.mechanism("ucb1")])
 def test_fixed_points_are_those_of_brute_force(make):
-    """All profiles by the tree, every deviation compared: nothing of the dynamics is used."""
+    """All profiles, every deviation compared: nothing of the dynamics is used."""
     market = TWO if make().arm.commits else cp.Market(TWO.agents, horizon=7, rewards="deterministic")
     vectors = {"ana": [(1, 1), (2, 1), (2, 2)], "bo": [(1,), (2,)]}
     paid = {
-        (ana, bo): cp.evaluate(market, make(), {"ana": ana, "bo": bo}, engine="tree").payoff
+        (ana, bo): cp.evaluate(market, make(), {"ana": ana, "bo": bo}).payoff
         for ana, bo in product(vectors["ana"], vectors["bo"])
     }
     stable = [

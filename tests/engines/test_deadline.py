@@ -13,7 +13,7 @@ from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import WORKER, by_deadline, kernel_outcomes, sample
-from cloneproof.engines.tree.state_tree import tree
+from cloneproof.engines.tree import tree
 from cloneproof.errors import OutOfTimeError
 from support.clocks import TurnedClock, ticking
 

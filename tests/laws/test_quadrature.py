@@ -15,7 +15,7 @@ from flint import ctx
 import cloneproof as cp
 from cloneproof.engines.closed_form.exact_payoffs import closed_form, most_coins
 from cloneproof.engines.closed_form.reservoir import _draw_laws, count_laws
-from cloneproof.engines.tree.state_tree import tree
+from cloneproof.engines.tree import tree
 from cloneproof.laws.arithmetic import BALLS, PRECISION
 from cloneproof.laws.means import CopiedOriginal, realisations
 from cloneproof.laws.points import coin_distance, exact_points, points_for

@@ -154,18 +154,6 @@ def test_rewards_of_a_past_epoch_count_nowhere():
     assert decisions(0.0) == decisions(1.0)
 
 
-@pytest.mark.parametrize("rewards", ["bernoulli", "deterministic"])
-def test_the_closed_form_and_the_tree_agree_on_epochs(rewards):
-    made = own(max_originals=2, gap=1.0, agent_gap=1.0, horizon="unknown")
-    prior = cp.Discrete([0.0, 1.0], [0.25, 0.75]) if rewards == "deterministic" else PRIOR
-    for horizon in (3, 9, 30, 47) if rewards == "deterministic" else (3, 9, 17, 26):
-        case = market(horizon, prior=prior, rewards=rewards)
-        for copies in ({}, {"a0": (2, 1)}, {"a0": (2, 2), "a1": (0, 1)}):
-            one, two = (cp.evaluate(case, made, copies, engine=e) for e in ("closed-form", "tree"))
-            assert one.regret.value == pytest.approx(two.regret.value, abs=1e-9)
-            assert one.payoff["a0"].value == pytest.approx(two.payoff["a0"].value, abs=1e-9)
-
-
 @pytest.mark.parametrize("agents", [1, 2, 3])
 def test_in_epochs_no_copy_pays_at_any_horizon(agents):
     """In balls: whole epochs, epochs cut in the trial, epochs cut in the award, epochs without one."""

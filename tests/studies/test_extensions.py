@@ -12,10 +12,6 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.tree.state_tree import tree
-from cloneproof.market import full_copies
-from support.brute_force import brute_force
-from support.reference_runs import simulate_runs
 from support.sizes import LONG
 
 STUDY = Path(__file__).parents[2] / "studies" / "extensions"
@@ -72,42 +68,6 @@ def steady(m, arms, horizon):
         arm=cp.rule("etc", rounds=m),
         score=cp.parts.HoldOut(horizon, arms),
     )
-
-
-@pytest.mark.parametrize(("arms", "copies"), [(2, (1, 1)), (3, (1, 1)), (3, (2, 1)), (2, (2, 1))])
-def test_steady_ucb_on_fresh_rewards_means_the_same_to_tree_brute_force_and_kernel(arms, copies):
-    """More arms than are allowed included: they have no score."""
-    half = cp.Discrete([0.25, 0.75], [0.5, 0.5])
-    market = cp.Market([cp.Agent("ana", 2, half), cp.Agent("bo", 1, cp.Point(0.5))], horizon=8)
-    made, full = steady(1, arms, 8), full_copies(market.agents, {"ana": copies})
-    payoffs, regret = brute_force(market, made, full, 8)
-    leaves = tree(market, made, full)[8]
-    for name, exact in payoffs.items():
-        assert leaves.payoff[name].value == pytest.approx(float(exact), rel=1e-12)
-    assert leaves.regret.value == pytest.approx(float(regret), rel=1e-12)
-    sampled = cp.evaluate(market, made, full, engine="monte-carlo", search=cp.Search(runs=50, seed=3))
-    reference = [run.payoff["ana"] for run in simulate_runs(market, made, full, 50, seed=3)]
-    assert sampled.payoff["ana"].value == pytest.approx(np.mean(reference), abs=1e-12)
-
-
-@pytest.mark.parametrize("copies", [(1, 1), (2, 1)])
-def test_the_study_s_contest_is_the_mechanism(copies):
-    """Known means, averaged over which original has which: the study's formula against the state tree."""
-    from contest_gains import Game, before_the_contest, worths
-    from exact_contests import STEADY
-
-    game = Game((0.25, 0.75), 3, 2, 7)
-    m, horizon = 1, game.horizon(1)
-    sure, chances = before_the_contest(game, m, copies)
-    worth = worths(game, m, STEADY, np.array([[0.6]]))
-    modelled = sure + sum(chance * value[0] for chance, value in zip(chances, worth, strict=True))
-    paid = []
-    for values in ((0.25, 0.75), (0.75, 0.25)):
-        agents = [cp.Agent("ana", prior=[cp.Point(v) for v in values]), cp.Agent("bo", 1, cp.Point(0.6))]
-        market = cp.Market(agents, horizon=horizon)
-        full = full_copies(market.agents, {"ana": copies})
-        paid.append(tree(market, steady(m, 3, horizon), full)[horizon].payoff["ana"].value)
-    assert np.mean(paid) == pytest.approx(modelled, rel=1e-12)
 
 
 def test_no_contest_pays_more_than_the_corner_and_a_perverse_one_nearly_does():

@@ -24,7 +24,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     sample,
 )
 from cloneproof.engines.plays import plays, summed_plays
-from cloneproof.engines.tree.state_tree import tree
+from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, OutOfTimeError, brief
 from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism

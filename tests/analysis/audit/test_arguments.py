@@ -11,7 +11,7 @@ from cloneproof.report.words import scope_sentences
 TWO_VALUES = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 AT_RANDOM = cp.Market([cp.Agent(name, 3, TWO_VALUES) for name in ("ana", "bo")], horizon=500, ends="at-random")
 INDEX = cp.mechanism("reservoir-index", draws=4, constant=1.0)
-ASKED = ("random_end_theorem", "random_end_ceiling", "sampled_worlds", "complete_search", "slot_concavity")
+ASKED = ("random_end_theorem", "random_end_ceiling", "sampled_worlds", "complete_search")
 
 
 def counted_calls(function):

@@ -109,16 +109,6 @@ def test_several_horizons_and_epochs():
     assert cp.audit(market, unknown, agent="ana", also=("informed",)).informed.complete
 
 
-def test_a_contest_is_evaluated_where_the_tree_can():
-    agent = cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5]))
-    market = cp.Market([agent, cp.Agent("bo", 1, cp.Point(0.5))], horizon=14)
-    contest = cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=14)
-    found = cp.audit(market, contest, agent="ana", also=("informed",)).informed
-    honest, informed = by_hand(market, contest, agent, [c for c in product(range(3), repeat=2) if any(c)])
-    assert found.complete
-    assert (found.honest.value, found.copied.value) == pytest.approx((honest, informed), rel=1e-9)
-
-
 def test_where_no_exact_engine_can_worlds_are_sampled():
     sampled = cp.Market([cp.Agent("ana", 2, FOUR), cp.Agent("bo", 1, cp.Point(0.5))], horizon=300)
     audit = cp.audit(sampled, cp.mechanism("epsilon-greedy"), agent="ana", also="informed", search=cp.Search(runs=20))

@@ -26,7 +26,7 @@ def average(market, mechanism, copies, arms):
     return sum(weights[n] * exact(market, mechanism, world) for n, world in worlds.items()) / sum(weights.values())
 
 
-@pytest.mark.parametrize(("name", "horizon", "arms"), [("rh-ucb", 9, 2), ("h-ucb", 5, 5)])
+@pytest.mark.parametrize(("name", "horizon", "arms"), [("h-ucb", 5, 5)])
 @pytest.mark.parametrize("copies", [(3, 2), (4, 1), (4, 3)])
 def test_more_arms_are_an_average_over_those_in_play(name, horizon, arms, copies):
     """The lemma, payoff by payoff in the state tree: two computations, which share no step of the argument."""

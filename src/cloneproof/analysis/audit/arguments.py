@@ -2,8 +2,8 @@
 
 `ARGUMENTS`, at the end, has them in the order in which they are asked. Those of `theorems` need the case alone; those
 here need what a search found: sampled worlds that stand for all vectors (`sampled_worlds`); a complete search, where no
-vector of fewer than k arms pays, and vectors of k or more cannot because of their `ceiling` (`complete_search`); for a
-rule on slots, `slot_concavity`. The proof that a function rests on is in its docstring.
+vector of fewer than k arms pays, and vectors of k or more cannot because of their `ceiling` (`complete_search`). The
+proof that a function rests on is in its docstring.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from itertools import islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, most_earned
-from cloneproof.analysis.audit.search_result import MARGIN, KnownArguments, SearchResult, Witness, does_not_pay
+from cloneproof.analysis.audit.search_result import KnownArguments, SearchResult, Witness, does_not_pay
 from cloneproof.analysis.audit.theorems import (
     Argument,
     Basis,
@@ -32,7 +32,6 @@ from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.engines.tree.state_tree import payoffs_by_slots
 from cloneproof.errors import EngineError
 from cloneproof.market.market import MOST_ARMS, Market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -129,67 +128,6 @@ def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
     arm = case.running.arm
     mechanism = Mechanism(arm=etc(arm.explore, order=arm.order))
     return closed_form(market, mechanism, {case.name: copies}, "ball").payoff[case.name].high
-
-
-def slot_concavity(evidence: Evidence) -> Argument | None:
-    """Run the concavity check; return an argument if it proves that no registration gains more than the tolerance.
-
-    Let g(k) be the agent's payoff if k[a] of its s slots hold original a, averaged over the means' order; others are
-    honest. If k -> g(k, K - k, rest) is concave for all K and rest, neither copies nor withholding pay
-    (docs/textbook/reservoir.md, section 10). This is sufficient, not necessary. If second differences are at most e
-    instead of 0, no registration gains more than e s^2 / 4: g minus e/4 times the sum of k[a]^2 is concave, and that
-    sum is between 0 and s^2. The numbers come from the state tree with a thousandfold margin for rounding, so a gain
-    within that margin needs a tolerance to be decided.
-    """
-    case, honest, tolerance = evidence.case, evidence.honest, evidence.tolerance
-    mechanism, market = case.running, case.market
-    if honest is None:
-        return None
-    if not mechanism.draws or mechanism.in_epochs or not same_prior(case.agent):
-        return None
-    if market.ends == "at-random":  # a tree to some 14 times the mean, once for each way to share slots
-        return None
-    until = evidence.clock if evidence.clock.budget is not None else Deadline()
-    try:
-        with until.for_engines():
-            table = payoffs_by_slots(market, mechanism, case.name, case.horizon)
-    except EngineError:
-        return None
-    excess = concavity_excess(table)
-    slots = mechanism.draws
-    if excess is None or excess * slots**2 / 4 > tolerance * max(0.0, honest.value - MARGIN * honest.error):
-        return None
-    return Argument(
-        Basis.CONCAVITY,
-        f"the concavity check (docs/textbook/reservoir.md, section 10; our proof, unreviewed): arms are touched only "
-        f"through {slots} uniform draws with replacement, and the payoff, by state tree in floats, is concave in how "
-        f"the slots are shared among originals ({len(table)} ways), so neither copies nor withholding pay against "
-        "honest others",
-    )
-
-
-def concavity_excess(payoffs: Mapping[tuple[int, ...], Estimate]) -> float | None:
-    """Return the largest second difference that is not ruled out, at least 0; None if an error is heuristic.
-
-    >>> at = lambda value: Estimate(value, 0.0, "proven", "by hand")
-    >>> concavity_excess({(2, 0): at(1.0), (1, 1): at(2.0)}), concavity_excess({(2, 0): at(2.0), (1, 1): at(1.5)})
-    (0.0, 1.0)
-    """
-    if any(payoff.heuristic for payoff in payoffs.values()):
-        return None
-    excess = 0.0
-    for held, middle in payoffs.items():
-        for i, j in combinations([k for k, slots in enumerate(held) if slots], 2):
-            ends = [payoffs[_moved(held, i, j, slots)] for slots in (1, -1)]
-            errors = 2 * middle.error + sum(end.error for end in ends)
-            margin = MARGIN if middle.kind == "estimated" else 1.0
-            excess = max(excess, sum(end.value for end in ends) - 2 * middle.value + margin * errors)
-    return excess
-
-
-def _moved(held: tuple[int, ...], i: int, j: int, slots: int) -> tuple[int, ...]:
-    """Move slots from original j to original i."""
-    return tuple(sorted((n + slots * ((k == i) - (k == j)) for k, n in enumerate(held)), reverse=True))
 
 
 def arms_in_play(case: AuditCase) -> int | None:
@@ -373,7 +311,6 @@ ARGUMENTS: tuple[Callable[[Evidence], Argument | None], ...] = (
     sampled_worlds,
     complete_search,
     lambda evidence: theorem(evidence.case),
-    slot_concavity,
     not_ruled_out,
 )
 

@@ -95,7 +95,6 @@ class Basis(Enum):
     CONTEST = auto()
     CAPPED = auto()
     SCAN = auto()
-    CONCAVITY = auto()  # of the payoff in how slots are shared
     SEARCH = auto()  # every vector of fewer arms was evaluated, and more explore too long
     SAMPLED_WORLDS = auto()  # which stand for every vector; holds at 99 %
     COMPUTED = auto()  # without a guarantee, so that no verdict rests on it
