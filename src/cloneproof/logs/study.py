@@ -5,7 +5,7 @@
 2. The law of rates fitted to what the originals earned (`rates`), and the market of them over the log's traffic.
 3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market, or of all
    mechanisms if no policy is named.
-4. What to run instead, and what that costs, in seasons if rates drift (`drift`).
+4. What to run instead, and what that costs.
 5. A backtest on the log, if it has propensities (`backtest`).
 """
 
@@ -38,7 +38,6 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError, OutOfTimeError
 from cloneproof.logs.backtest import Backtest, backtest
 from cloneproof.logs.copy_worth import CopyWorth, by_copies_of_log, posterior_market, worth_of_copies
-from cloneproof.logs.drift import Drift, fitted_drift
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import (
     LogOwner,
@@ -93,7 +92,6 @@ class LogStudy(WithFindings):
     cost            what the recommended mechanism loses there with the log's own items; the recommendation itself is
                     for a fresh market, of new items whose rates have the fitted law
     backtest        what policies would have earned on the log
-    drift           how rates move over time, where the log has times
     caught          which share of copies planted under changed titles the matcher catches, where the log has titles
     notes           further remarks
     left            questions for which there was no time
@@ -112,7 +110,6 @@ class LogStudy(WithFindings):
     seconds: float
     interrupted: bool
     by_segment: Mapping[str, CopyFindings]
-    drift: Drift | None
     caught: CaughtShare | None
     worth: Sequence[CopyWorth] = ()
     verdict: PolicyAudit | None = None
@@ -159,7 +156,7 @@ class LogStudy(WithFindings):
             "recommendation": to_data(self.recommendation),
             "cost_with_these_items": to_data(self.cost),
             "accounts": [dict(zip(columns, row, strict=True)) for row in self.accounts],
-            **fields_of(self, "backtest", "drift", "caught", "notes", "left", "interrupted"),
+            **fields_of(self, "backtest", "caught", "notes", "left", "interrupted"),
         }
 
 
@@ -201,7 +198,6 @@ def study_log(
         caught = _caught(log, same, clock)
         everybody = log_owners(log, alike)
         owners = studied_owners(everybody)
-        drift = fitted_drift(log, owners)
         notes = [*log.notes, *studied_words(owners, everybody)]
         positions = _page(log, notes)
         served = sum(owner.rounds for owner in owners) / (sum(positions or ()) or 1.0)
@@ -224,8 +220,8 @@ def study_log(
         answers: dict[str, Any] = {}  # by the names of LogStudy's fields
         try:
             whole = Market(agents, rounds, share, **terms, positions=positions)
-            longest, lifetime = rounds if horizon is None else chosen, _lifetime(drift, whole, notes)
-            _answer(context, answers, log, whole, longest, fits, lifetime)
+            longest = rounds if horizon is None else chosen
+            _answer(context, answers, log, whole, longest, fits)
             interrupted = False
         except KeyboardInterrupt:
             interrupted = True
@@ -238,7 +234,7 @@ def study_log(
         tell(5, 5, "done")
         return LogStudy(
             log, findings, alike, owners, market, name, tuple(notes), tuple(left), clock.elapsed, interrupted,
-            in_segments, drift, caught, **answers,
+            in_segments, caught, **answers,
         )  # fmt: skip
 
 
@@ -308,17 +304,6 @@ def _page(log: Log, notes: list[str]) -> tuple[float, ...] | None:
     return log.positions
 
 
-def _lifetime(drift: Drift | None, market: Market, notes: list[str]) -> float | None:
-    """Return how long rates last, for the advice; None where items do not move by themselves, or none is taken."""
-    if drift is None or drift.lifetime is None:
-        return None
-    if market.segments or market.places:
-        what = "segment" if market.segments else "position"
-        notes.append(f"the advice is for rates that stay: it takes no drift by {what}; leave --{what} out for seasons")
-        return None
-    return max(drift.lifetime[0], 1.0)
-
-
 def _takes(policy: StudiedPolicy, market: Market, notes: list[str]) -> bool:
     """Return whether the policy can be judged in a market, which has positions perhaps."""
     try:
@@ -339,7 +324,6 @@ def _answer(
     whole: Market,
     longest: int,
     fits: Mapping[str, FittedRates],
-    lifetime: float | None,
 ) -> None:
     """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
     mechanism, worth = None if context.policy is None else context.mechanism, list[CopyWorth]()
@@ -347,7 +331,7 @@ def _answer(
         context.tell(2, 5, "what the copies earned")
         answers["worth"] = worth = _worths(context, longest, fits)
     context.tell(3, 5, "what to run")
-    answers["recommendation"] = advised = _advised(context, whole, lifetime)
+    answers["recommendation"] = advised = _advised(context, whole)
     if advised is not None and advised.interrupted:
         raise KeyboardInterrupt
     answers["cost"] = _cost_with_these_items(context, advised, fits)
@@ -442,7 +426,7 @@ def _compared(context: _StudyContext) -> Comparison | None:
     return replace(comparison, rows=tuple(row for row in comparison if row.name not in comparison.left))
 
 
-def _advised(context: _StudyContext, market: Market, lifetime: float | None) -> Recommendation | None:
+def _advised(context: _StudyContext, market: Market) -> Recommendation | None:
     """Recommend what to run if all agents have the market's prior, so that parameters depend on nobody's own past."""
     seconds = context.seconds(ADVISED)
     if seconds < LEAST_SECONDS:
@@ -450,7 +434,7 @@ def _advised(context: _StudyContext, market: Market, lifetime: float | None) -> 
         return None
     try:
         with Deadline(seconds).for_engines():
-            return recommend(market, drift=lifetime, search=Search(seconds=seconds / WITH_TABLE, seed=context.seed))
+            return recommend(market, search=Search(seconds=seconds / WITH_TABLE, seed=context.seed))
     except CloneproofError as refusal:
         context.notes.append(f"nothing is recommended: {refusal}")
         return None

@@ -17,7 +17,6 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
 from cloneproof.logs.backtest import Backtest
 from cloneproof.logs.copy_worth import CopyWorth
-from cloneproof.logs.drift import LEVEL, Drift
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import Lookalikes, studied_segments
 from cloneproof.logs.policy_audit import PolicyAudit
@@ -39,7 +38,6 @@ from cloneproof.report.words import (
 )
 
 MOST_GROUPS: Final = 12  # findings, and items that look alike
-LASTING: Final = 10  # times the log's rounds, beyond which it cannot tell how long a rate lasts
 SHORT: Final = 0.99  # of the log's rounds; a worth over fewer says so
 MOST_AT_ONCE: Final = 3  # findings that are told before rewards are looked at
 MOST_NAMED: Final = 12  # arms of a finding
@@ -67,8 +65,6 @@ def sections(study: LogStudy) -> Iterable[Section]:
         yield Section(f"What copies could earn under {study.policy}", tuple(_verdict(study.verdict, study)))
     if study.by_segment:
         yield Section("By segment", tuple(_segments(study)))
-    if study.drift is not None:
-        yield Section("Rates over time", tuple(_drift(study.drift, study)))
     if study.backtest is not None:
         yield Section("On the log itself", tuple(_backtest(study.backtest, study)))
     yield Section("What the rewards say", tuple(_findings(study)))
@@ -385,45 +381,6 @@ def _group_words(group: CopyGroup) -> str:
 def _chance(value: float) -> str:
     """Write a probability, but never as 0 or 1, which no finite data can show."""
     return "above 0.9999" if value > 0.9999 else "below 0.0001" if value < 0.0001 else f"{value:.4g}"
-
-
-def _drift(drift: Drift, study: LogStudy) -> Iterator[SectionPart]:
-    """Say by how much rates move, and what that does to the advice."""
-    week = drift.what.removesuffix("s")
-    if not drift.moves:
-        yield Paragraph(
-            f"Rates do not move from {week} to {week} by more than chance ({_chance_words(drift.together)})."
-        )
-        return
-    low, high = min(drift.factors), max(drift.factors)
-    words = [f"From {week} to {week} rates move together, between {low:.2f} and {high:.2f} of their average."]
-    if drift.together >= LEVEL / 2:
-        words = [f"Rates of all items together do not move from {week} to {week} by more than chance."]
-    if drift.lifetime is None:
-        words.append("Single items do not move by themselves by more than chance, so that who is best stays.")
-    else:
-        value, least, most = (rounded(number) for number in drift.lifetime)
-        about = f"about {value} rounds ({least} to {most}, 95{NARROW}%)"
-        if drift.lifetime[2] > LASTING * study.log.rounds:
-            about = f"{least} rounds or more (95{NARROW}%)"
-        words.append(
-            f"Single items move by another {drift.own:.1%} (standard deviation; {_chance_words(drift.alone)}), as if a "
-            f"rate were drawn anew after {about}."
-        )
-    advised = study.recommendation
-    if advised is not None and advised.seasons is not None:
-        season = f"seasons of {advised.seasons.length:,} rounds, after each of which the mechanism restarts"
-        one = advised.seasons.length >= advised.seasons.rounds
-        words.append(f"The advice above takes that: {'one season of all rounds' if one else season}.")
-    words.append("What copies earned is computed with rates that stay.")
-    yield Paragraph(" ".join(words))
-    rows = zip(drift.names, drift.rounds, drift.factors, strict=True)
-    cells = [(name, f"{rounds:,}", f"{factor:.3f}") for name, rounds, factor in rows]
-    yield Table.of((week, "rounds", "rates over their average"), cells)
-
-
-def _chance_words(chance: float) -> str:
-    return "p below 1e-6" if chance < 1e-6 else f"p = {chance:.2g}"
 
 
 def _accounts(study: LogStudy) -> Iterator[SectionPart]:
