@@ -59,7 +59,7 @@ def platform(seed=0):
 
 
 def impressions(campaigns, rounds, seasonal=False, seed=0):
-    """Blocks of (time, campaign number, click, propensity), as arrays."""
+    """Blocks of (time, campaign number, click), as arrays."""
     rng = np.random.default_rng(seed + 1)
     rates = np.array([rate for *_, rate in campaigns])
     shown, clicked = np.zeros(len(rates)), np.zeros(len(rates))
@@ -74,7 +74,7 @@ def impressions(campaigns, rounds, seasonal=False, seed=0):
         clicks = (rng.random(count) < rates[served] * season).astype(int)
         shown += np.bincount(served, minlength=len(rates))
         clicked += np.bincount(served, weights=clicks, minlength=len(rates))
-        yield seconds, served, clicks, chance[served]
+        yield seconds, served, clicks
 
 
 def write_log(path, rounds=1_000_000, seasonal=False, seed=0):
@@ -83,12 +83,12 @@ def write_log(path, rounds=1_000_000, seasonal=False, seed=0):
     start = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(("time", "advertiser", "campaign", "title", "click", "propensity"))
-        for seconds, served, clicks, chance in impressions(campaigns, rounds, seasonal, seed):
-            for at, number, click, p in zip(seconds, served, clicks, chance, strict=True):
+        writer.writerow(("time", "advertiser", "campaign", "title", "click"))
+        for seconds, served, clicks in impressions(campaigns, rounds, seasonal, seed):
+            for at, number, click in zip(seconds, served, clicks, strict=True):
                 advertiser, campaign, title, _ = campaigns[number]
                 moment = (start + dt.timedelta(seconds=float(at))).strftime("%Y-%m-%d %H:%M:%S")
-                writer.writerow((moment, advertiser, campaign, title, click, f"{p:.6f}"))
+                writer.writerow((moment, advertiser, campaign, title, click))
 
 
 if __name__ == "__main__":

@@ -161,8 +161,7 @@ def test_a_study_is_of_pages_with_the_attention_of_the_log():
 
 
 def test_a_policy_without_pages_is_judged_with_one_place():
-    study = study_of_pages(lambda market: cp.mechanism("etc", arm_rounds=2), "etc", propensity=np.full(20_000, 0.5))
+    study = study_of_pages(lambda market: cp.mechanism("etc", arm_rounds=2), "etc")
     assert study.market.places == ()
     assert study.recommendation.market.places == study.log.positions
     assert any("with the first place of a page only" in note for note in study.notes)
-    assert any("no backtest by position" in note for note in study.notes)

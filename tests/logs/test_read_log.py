@@ -148,13 +148,11 @@ def test_guesses_are_said_and_known_formats_recognised():
         "item_id": [7],
         "position": [1],
         "click": [0],
-        "propensity_score": [0.1],
     }
     log = cp.read_log(obd, owners={"7": "shirts"})
     assert log.columns.arm == "item_id"
-    assert "using `propensity_score` as the propensity" in log.notes
-    obp = cp.read_log({"action": [1], "reward": [1.0], "pscore": [0.5], "agent": ["a"]})
-    assert (obp.columns.arm, obp.columns.propensity) == ("action", "pscore")
+    assert "using `click` as the reward" in log.notes
+    assert cp.read_log({"action": [1], "reward": [1.0], "agent": ["a"]}).columns.arm == "action"
     lines = {"_label_Action": [2], "_label_cost": [-1.0], "_label_probability": [0.8], "owner": ["a"], "item": ["x"]}
     vw = cp.read_log(lines, arm="item")
     assert vw.arms[0].total == 1

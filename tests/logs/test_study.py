@@ -18,7 +18,6 @@ from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.records import CopyGroup
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
-from cloneproof.logs.backtest import _estimates, backtest
 from cloneproof.logs.copy_worth import worth_of_copies
 from cloneproof.logs.originals import (
     LogOwner,
@@ -29,7 +28,6 @@ from cloneproof.logs.originals import (
     studied_words,
 )
 from cloneproof.logs.policy_audit import affordable_horizon, audit_policy
-from cloneproof.logs.statistics import PropensitySums
 from cloneproof.logs.study import study_log
 from cloneproof.report.page import html_page
 from cloneproof.report.recommendation import account_sentence
@@ -361,38 +359,6 @@ def test_the_page_escapes_names_and_calls_nobody_anything(study):
     for word in ("cheat", "fraud", "guilty", "dishonest", "abuse"):
         assert word not in page.lower()
     assert "not a finding about anybody" in page
-
-
-def test_the_backtest_agrees_with_sums_over_rows():
-    """IPS, self-normalised and doubly robust from statistics of arms, against the same row by row."""
-    rng = np.random.default_rng(0)
-    arm, p, r = rng.integers(0, 3, 500), rng.uniform(0.1, 0.9, 500), rng.integers(0, 2, 500).astype(float)
-    q, m = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.5, 0.6])
-    sums = []
-    for k in range(3):
-        w, x = 1 / p[arm == k], r[arm == k]
-        sums.append(PropensitySums("a", str(k), 0, len(w), x.sum(), w.sum(), (x * w).sum(), (w**2).sum(),
-                                   (x * w**2).sum(), ((x * w) ** 2).sum(), p.min(), p.max()))  # fmt: skip
-    target = {("a", str(k)): q[k] for k in range(3)}
-    model = {("a", str(k)): m[k] for k in range(3)}
-    values, errors, left = _estimates(sums, target, model)
-    w = q[arm] / p
-    rows = [(w * r).mean(), (w * r).sum() / w.sum(), q @ m + (w * (r - m[arm])).mean()]
-    assert values == pytest.approx(rows)
-    assert errors[0] == pytest.approx(1.96 * (w * r).std() / np.sqrt(500))
-    assert errors[2] == pytest.approx(1.96 * (w * (r - m[arm])).std() / np.sqrt(500))
-    assert left == pytest.approx(w.sum() ** 2 / (w**2).sum())
-
-
-def test_a_backtest_is_left_out_where_it_takes_longer_than_there_is(tmp_path):
-    """60 arms under Thompson take seconds in a session; the even choice needs none."""
-    generate.write_log(tmp_path / "x.csv", rounds=3000)
-    log = cp.read_log(tmp_path / "x.csv", same=["title"])
-    assert log.rounds == 3000
-    owners = [LogOwner(arm.agent, (arm.agent,), ((arm,),)) for arm in log.arms]
-    with budget_clock(None):
-        done = backtest(log, owners, cp.mechanism("thompson"), None, Deadline(0.5))
-    assert ([row.name for row in done.rows], done.left) == (["every arm alike"], ("thompson",))
 
 
 def test_the_generator_has_what_it_says():

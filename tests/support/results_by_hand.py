@@ -15,11 +15,10 @@ from cloneproof.advice.recommendation import (
 )
 from cloneproof.analysis.audit.result import AuditState
 from cloneproof.boards.copies import BoardCopies, LikeModels, LikePair
-from cloneproof.logs.backtest import Backtest, BacktestRow
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.faults import Fault
 from cloneproof.logs.policy_audit import PolicyAudit
-from cloneproof.logs.study import OwnTraffic, study_log
+from cloneproof.logs.study import study_log
 from cloneproof.sweeps.store import store_status
 from support.audits_by_hand import creators_audit
 from support.clocks import ticking
@@ -92,8 +91,6 @@ def log_study():
         found = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=0.5)
     copier, first, second = found.owners
     joint = replace(first, name="ana + bo", accounts=("ana", "bo"), originals=first.originals + second.originals)
-    row = BacktestRow("etc", *map(regret, (0.1, 0.2, 0.3)), 731.0, False, regret(0.4), 500)
-    thin = replace(row, name="thompson", thin=True, replayed=None)
     attack = creators_audit()
     return replace(
         found,
@@ -102,8 +99,7 @@ def log_study():
         verdict=PolicyAudit(attack, attack.worst, "copies of one item"),
         comparison=comparison(),
         recommendation=recommendation(),
-        traffic=OwnTraffic(1000, *map(regret, (20.0, 30.0, 10.0))),
-        backtest=Backtest(regret(0.25), True, (row, thin)),
+        cost=regret(20.0),
     )
 
 

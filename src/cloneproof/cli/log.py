@@ -64,7 +64,6 @@ def log(
     arm: Annotated[str | None, option("COLUMN", "The item that was served.")] = None,
     reward: Annotated[str | None, option("COLUMN", "The reward.")] = None,
     time: Annotated[str | None, option("COLUMN", "The time.")] = None,
-    propensity: Annotated[str | None, option("COLUMN", "The probability of serving this item.")] = None,
     count: Annotated[str | None, option("COLUMN", "If a row is many rounds: how many.")] = None,
     total: Annotated[str | None, option("COLUMN", "If a row is many rounds: their total reward.")] = None,
     owners: Annotated[str | None, option("FILE", "Who owns which item, if the log does not say: two columns.")] = None,
@@ -133,8 +132,7 @@ def log(
     clock = Deadline(Search(seconds=seconds, thorough=thorough).seconds)
     ledger = read_ledger(files, market, season, clock)
     columns: dict[str, Any] = {
-        "agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count,
-        "total": total, "position": position, "segment": segment or (),
+        "agent": agent, "arm": arm, "reward": reward, "time": time, "count": count, "total": total, "position": position, "segment": segment or (),
     }  # fmt: skip
     if ledger is not None:
         columns |= {name: columns[name] or name for name in ledger.columns}

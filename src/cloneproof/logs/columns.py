@@ -1,7 +1,7 @@
 """Which column of a log is what: as named by the caller, or guessed by its name and reported.
 
-Recognised by their columns: the Open Bandit Dataset (`item_id`, `click`, `propensity_score`) and Open Bandit Pipeline
-(`action`, `reward`, `pscore`), GrowthBook's assignments (`variation_id`, `leaf_id`, `variation_weights`), LiteLLM's
+Recognised by their columns: the Open Bandit Dataset (`item_id`, `click`) and Open Bandit Pipeline
+(`action`, `reward`), GrowthBook's assignments (`variation_id`, `leaf_id`, `variation_weights`), LiteLLM's
 states (`model_name`, `request_type`, `alpha`, `beta`), and Vowpal Wabbit's decision-service lines, whose item is the
 `_tag` or the id of the action taken, and whose reward is minus a cost. Computed columns are those of `formats`.
 """
@@ -31,7 +31,6 @@ GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
         "reward", "click", "clicked", "is_click", "clicks", "conversion", "converted", "rating", "_label_cost", "cost",
     ),
     "time": ("time", "timestamp", "ts", "datetime", "date", "event_time", "created_at"),
-    "propensity": ("propensity", "propensity_score", "pscore", "_label_probability", "probability", SERVED_WEIGHT),
     "count": ("impressions", "views", "shows", "rounds", SIGNALS),
     "total": ("clicks", "conversions", "reward_sum", "alpha"),
     "segment": ("leaf_id", "request_type"),
@@ -44,7 +43,7 @@ TITLES: Final = ("title", "name", "product", "headline", "text")  # columns of t
 COSTS: Final = ("_label_cost", "cost")  # columns whose sign is turned
 POSITIONS: Final = ("_label_Action", "_labelIndex")  # positions in the list of a row, which are not arms
 ROLES: Final = {
-    "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time", "propensity": "the propensity",
+    "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time",
     "count": "the number of rounds of a row", "total": "the sum of its rewards", "segment": "the segment",
     "position": "the place",
 }  # fmt: skip
@@ -63,7 +62,6 @@ class LogColumns:
     agent: str | None = None
     reward: str | None = None
     time: str | None = None
-    propensity: str | None = None
     count: str | None = None
     total: str | None = None
     segment: tuple[str, ...] = ()
@@ -142,9 +140,8 @@ def chosen_columns(
             guess("total"), guess("count")
         elif guess("reward") is None:
             raise LogError(_nothing_for("reward", names))
-    for role in ("time", "propensity"):
-        if role not in chosen:
-            guess(role)
+    if "time" not in chosen:
+        guess("time")
     for name in segment:
         if named_column(names, ROLES["segment"], name) in chosen.values():
             raise LogError(f"expected segments of users, got {brief(name)}, which means something else; name another")

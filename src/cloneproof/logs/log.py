@@ -15,7 +15,6 @@ from cloneproof.errors import LogError
 from cloneproof.logs.attention import PlaceAttention
 from cloneproof.logs.columns import LogColumns
 from cloneproof.logs.faults import Fault
-from cloneproof.logs.statistics import PropensitySums
 from cloneproof.logs.time_sums import CellSums
 
 Moment = str | float | None
@@ -80,8 +79,6 @@ class Log(Tabular):
         What is exact about the sums.
     places : tuple of str
         The files.
-    propensities : tuple of PropensitySums
-        By arm, what a backtest needs; nothing where the log has no propensities.
     segments : dict of str to tuple of LoggedArm
         The arms of each segment that have rewards in it, the segment with the most rounds first; none without
         segments. `log.segment(name)` is the log of one.
@@ -106,7 +103,6 @@ class Log(Tabular):
     notes: tuple[str, ...]
     exact: str
     places: tuple[str, ...] = ()
-    propensities: tuple[PropensitySums, ...] = ()
     segments: Mapping[str, tuple[LoggedArm, ...]] = field(default_factory=dict)
     attention: tuple[PlaceAttention, ...] = ()
     weeks: CellSums | None = field(default=None, compare=False)
@@ -142,7 +138,7 @@ class Log(Tabular):
     def segment(self, name: str) -> Log:
         """Return the log of one segment: its arms, and their rewards in it."""
         arms = self.segments[known(name, self.segments, "segment", LogError)]
-        return replace(self, arms=arms, propensities=(), segments={}, weeks=None, hours=None)
+        return replace(self, arms=arms, segments={}, weeks=None, hours=None)
 
     @property
     def positions(self) -> tuple[float, ...]:

@@ -32,7 +32,6 @@ from cloneproof.logs.statistics import (
     checked_scale,
     exactness,
     key_of,
-    propensity_sums,
 )
 from cloneproof.logs.time_sums import time_sums
 
@@ -85,7 +84,6 @@ def read_log(
     arm: str | None = None,
     reward: str | None = None,
     time: str | None = None,
-    propensity: str | None = None,
     count: str | None = None,
     total: str | None = None,
     owners: str | PathLike[str] | Mapping[str, str] | None = None,
@@ -110,8 +108,8 @@ def read_log(
         Files, globs or folders of CSV, Parquet or JSON lines; or a table of DuckDB, pandas, polars or pyarrow.
     agent, arm, reward : str, optional
         The columns with the provider, the item that was served and its reward. Guessed where left out (`Log.notes`).
-    time, propensity : str, optional
-        The column with the time of a round, and with the probability with which the arm was served.
+    time : str, optional
+        The column with the time of a round.
     count, total : str, optional
         Where a row stands for several rounds: the columns with their number and the sum of their rewards.
     owners : path or mapping, optional
@@ -162,7 +160,7 @@ def read_log(
     clock = Deadline(seconds)
     opened = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
     table = with_computed_columns(opened)
-    given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count}
+    given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "count": count}
     columns = chosen_columns(
         list(table.columns), given | {"total": total, "position": position}, same, owners is not None, segment
     )
@@ -223,7 +221,6 @@ def _read(
         notes=(*columns.notes, *_notes(log, sums)),
         exact=exactness(sums, scale, log.whole),
         places=tuple(str(file) for file in source.files),
-        propensities=propensity_sums(log) if columns.propensity and not columns.aggregated else (),
         segments=segments,
         attention=places,
         weeks=weeks,

@@ -1,6 +1,6 @@
 """Sufficient statistics of a log, in one pass: arms x (rounds, sum, sum of squares, first and last time).
 
-The same sums by segment and by place come with it. Others, by time and by propensity, are known only after it and take
+The same sums by segment and by place come with it. Others, by time, are known only after it and take
 a pass of their own over the valid rows.
 
 Sums are 128-bit whole numbers in DuckDB: of the rewards if these are whole numbers, else of ticks, to which rewards are
@@ -105,7 +105,7 @@ class RowCheck(NamedTuple):
 class LogRows:
     """Rows of a log: their source, the meaning of columns, the range of rewards, and the terms of every query.
 
-    agent, arm, reward, count, time, propensity   columns as names, numbers and times in SQL; None for no time
+    agent, arm, reward, count, time   columns as names, numbers and times in SQL; None for no time
     segment  the crossed columns as one name; NULL where one of them is empty, or without any
     position the place on the page; NULL without one
     whole    whether rewards are whole numbers, which are then summed as they are
@@ -126,7 +126,7 @@ class LogRows:
         reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
         self.reward = reward = f"-({reward})" if columns.is_cost else reward
         self.whole = value.kind in WHOLE and max(abs(low), abs(high)) < NEAR
-        self.count, self.time, self.propensity, self.position = "1", None, "", "NULL"
+        self.count, self.time, self.position = "1", None, "NULL"
         self.checks: list[RowCheck] = []
         if columns.agent is not None:
             self._check("no agent", f"({self.agent}) IS NOT NULL", columns.agent)
@@ -144,10 +144,6 @@ class LogRows:
             self.time = time_of(by_name[columns.time], source)
             if self.time is not None:
                 self._check("a time that is none", f"({self.time}) IS NOT NULL", columns.time)
-        if columns.propensity is not None:
-            self.propensity = number_of(by_name[columns.propensity], "the propensity")
-            inside = f"{self.propensity} > 0 AND {self.propensity} <= 1"
-            self._check("a propensity that is not above 0 and at most 1", inside, columns.propensity)
         if columns.position is not None:
             if scale.low != 0:
                 raise LogError(
@@ -252,46 +248,4 @@ def checked_scale(reward_range: object) -> RewardScale:
             return RewardScale(Fraction(str(low)), Fraction(str(high)), ticks)
     raise LogError(
         f"expected reward_range as two numbers, the lower first, got {brief(reward_range)}; give e.g. (1, 5)"
-    )
-
-
-@dataclass(frozen=True)
-class PropensitySums:
-    """One arm in one half of the rows, with rewards r in [0, 1] and propensities p.
-
-    Sums over its rows of 1, r, 1/p, r/p, 1/p^2, r/p^2 and r^2/p^2; the least and the largest p.
-    """
-
-    agent: str
-    arm: str
-    half: int
-    rows: int
-    rewards: float
-    weights: float
-    weighted: float
-    squares: float
-    weighted_squares: float
-    squared_rewards: float
-    least: float
-    most: float
-
-
-def propensity_sums(log: LogRows) -> tuple[PropensitySums, ...]:
-    """Read the log a second time, if it has propensities.
-
-    For a target policy that serves arm a with probability q(a), the estimators of a backtest are functions of these
-    sums (`backtest`). Even and odd rows are kept separate, so that a policy chosen on one half is judged on the other.
-    """
-    low, width = float(log.scale.low), float(log.scale.high - log.scale.low)
-    log.source.connection.execute("SET preserve_insertion_order = true")
-    scaled = f"(CAST({log.reward} AS DOUBLE) - {low!r}) / {width!r}"
-    rows = log.valid(log.source.numbered, half="log_row % 2", r=scaled, p=f"CAST({log.propensity} AS DOUBLE)")
-    groups = log.source.query(
-        "SELECT agent, arm, half, count(*), sum(r), sum(1 / p), sum(r / p), sum(1 / (p * p)), sum(r / (p * p)), "
-        f"sum(r * r / (p * p)), min(p), max(p) FROM {rows} GROUP BY agent, arm, half ORDER BY agent, arm, half"
-    )
-    return tuple(
-        PropensitySums(*place, int(half), int(number), *map(float, sums))
-        for agent, arm, half, number, *sums in groups
-        if (place := log.named(agent, arm)) is not None
     )

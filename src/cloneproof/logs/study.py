@@ -6,7 +6,6 @@
 3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market, or of all
    mechanisms if no policy is named.
 4. What to run instead, and what that costs.
-5. A backtest on the log, if it has propensities (`backtest`).
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError, OutOfTimeError
-from cloneproof.logs.backtest import Backtest, backtest
 from cloneproof.logs.copy_worth import CopyWorth, by_copies_of_log, posterior_market, worth_of_copies
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import (
@@ -91,7 +89,6 @@ class LogStudy(WithFindings):
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
     cost            what the recommended mechanism loses there with the log's own items; the recommendation itself is
                     for a fresh market, of new items whose rates have the fitted law
-    backtest        what policies would have earned on the log
     caught          which share of copies planted under changed titles the matcher catches, where the log has titles
     notes           further remarks
     left            questions for which there was no time
@@ -116,7 +113,6 @@ class LogStudy(WithFindings):
     comparison: Comparison | None = None
     recommendation: Recommendation | None = None
     cost: Estimate | None = None
-    backtest: Backtest | None = None
 
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
@@ -156,7 +152,7 @@ class LogStudy(WithFindings):
             "recommendation": to_data(self.recommendation),
             "cost_with_these_items": to_data(self.cost),
             "accounts": [dict(zip(columns, row, strict=True)) for row in self.accounts],
-            **fields_of(self, "backtest", "caught", "notes", "left", "interrupted"),
+            **fields_of(self, "caught", "notes", "left", "interrupted"),
         }
 
 
@@ -221,7 +217,7 @@ def study_log(
         try:
             whole = Market(agents, rounds, share, **terms, positions=positions)
             longest = rounds if horizon is None else chosen
-            _answer(context, answers, log, whole, longest, fits)
+            _answer(context, answers, whole, longest, fits)
             interrupted = False
         except KeyboardInterrupt:
             interrupted = True
@@ -320,7 +316,6 @@ def _takes(policy: StudiedPolicy, market: Market, notes: list[str]) -> bool:
 def _answer(
     context: _StudyContext,
     answers: dict[str, Any],
-    log: Log,
     whole: Market,
     longest: int,
     fits: Mapping[str, FittedRates],
@@ -342,15 +337,6 @@ def _answer(
             answers["verdict"] = _audited(context, longest) or verdict
     elif context.thorough or not is_counted():  # else the advice says what the others lose and pay
         answers["comparison"] = _compared(context)
-    if (log.segments or log.attention) and log.propensities:
-        what = "segment" if log.segments else "position"
-        context.notes.append(f"there is no backtest by {what}: leave --{what} out for one of the whole log")
-    elif log.propensities:
-        answers["backtest"] = backtested = backtest(
-            log, context.owners, mechanism, advised, context.clock, context.seed
-        )
-        if backtested is not None and backtested.left:
-            context.leave(f"what {' and '.join(backtested.left)} would have earned on the log itself")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from cloneproof._sections import Paragraph, Points, Result, Section, SectionPart
 from cloneproof.analysis.copying.records import CopyGroup
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
-from cloneproof.logs.backtest import Backtest
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import Lookalikes, studied_segments
@@ -65,8 +64,6 @@ def sections(study: LogStudy) -> Iterable[Section]:
         yield Section(f"What copies could earn under {study.policy}", tuple(_verdict(study.verdict, study)))
     if study.by_segment:
         yield Section("By segment", tuple(_segments(study)))
-    if study.backtest is not None:
-        yield Section("On the log itself", tuple(_backtest(study.backtest, study)))
     yield Section("What the rewards say", tuple(_findings(study)))
     own = [*study.notes[len(study.log.notes) :], *_more_work(study)]
     if own:
@@ -417,23 +414,3 @@ def _cost(study: LogStudy) -> str:
         f"rate as the log says of it. In a fresh market, of as many new items with rates of the fitted law, it loses "
         f"{fresh}, and all that follows is for such a market. Errors are those of sampling; the fit has its own."
     )
-
-
-def _backtest(backtest: Backtest, study: LogStudy) -> Iterator[SectionPart]:
-    drawn = " The log drew its arms evenly." if backtest.uniform else ""
-    yield Paragraph(
-        f"Mean reward a round that policies would have had, by the log's propensities; 95{NARROW}% bounds.{drawn}"
-    )
-
-    def mean(value: Estimate | None) -> str:
-        if value is None:
-            return ""
-        error = float(study.log.high - study.log.low) * value.error
-        return f"{study.log.unscaled(value.value):.4g}{FIXED}±{FIXED}{error:.2g}"
-
-    rows = [("the log's own", mean(backtest.logged), "", "", "")]
-    for row in backtest.rows:
-        numbers = ("overlap too thin", "") if row.thin else (mean(row.snips), mean(row.doubly_robust))
-        again = "" if row.replayed is None else f"{mean(row.replayed)} over {row.replayed_rounds:,} rounds"
-        rows.append((row.name, *numbers, f"{row.effective:,.0f}", again))
-    yield Table.of(("policy", "SNIPS", "doubly robust", "rows left", "replayed"), rows, left=["replayed"])
