@@ -16,7 +16,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,9 +152,6 @@ def test_guesses_are_said_and_known_formats_recognised():
     assert log.columns.arm == "item_id"
     assert "using `click` as the reward" in log.notes
     assert cp.read_log({"action": [1], "reward": [1.0], "agent": ["a"]}).columns.arm == "action"
-    lines = {"_label_Action": [2], "_label_cost": [-1.0], "_label_probability": [0.8], "owner": ["a"], "item": ["x"]}
-    vw = cp.read_log(lines, arm="item")
-    assert vw.arms[0].total == 1
 
 
 def test_an_arm_with_two_agents_is_a_fault_unless_names_are_local():
@@ -168,24 +164,6 @@ def test_squares_of_small_numbers_fit():
     """Products of 8-bit numbers are 8-bit numbers in DuckDB."""
     ratings = pa.table({"agent": ["a"] * 2, "arm": ["b"] * 2, "rating": pa.array([50, 100], pa.int8())})
     assert float(cp.read_log(ratings, reward_range=(0, 100)).arms[0].squares) == 1.25
-
-
-DECISION = (
-    '{"_label_cost":-1,"_label_probability":0.8166667,"_label_Action":2,"_labelIndex":1,"o":[{"v":1.0,"EventId":"13118d9b"'
-    ',"ActionTaken":false}],"Timestamp":"2020-11-15T17:09:31.8350000Z","Version":"1","EventId":"13118d9b","a":[2,1,3],'
-    '"c":{"GUser":{"id":"cy"},"_multi":[{"TAction":{"topic":"sports"}},{"TAction":{"topic":"food"}},'
-    '{"TAction":{"topic":"music"}}]},"p":[0.8166667,0.1,0.0833333],"VWState":{"m":"N/A"}}\n'
-)  # as Vowpal Wabbit's decision service writes it
-
-
-@pytest.mark.parametrize("more", [[], ["--arm", "_label_Action"], ["--owners", "owners.csv"], ["--agent", "EventId"]])
-def test_positions_of_vowpal_wabbit_are_not_taken_for_arms(tmp_path, monkeypatch, more):
-    (tmp_path / "x.json").write_text(DECISION * 3)
-    (tmp_path / "owners.csv").write_text("arm,agent\n2,ana\n")
-    monkeypatch.chdir(tmp_path)
-    done = run("log", "x.json", *more)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "_label_Action is a position in the list of its own row" in done.stderr
 
 
 def test_a_log_that_is_not_read_in_time_is_left_with_a_sentence(tmp_path):

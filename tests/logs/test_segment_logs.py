@@ -1,10 +1,7 @@
-"""Logs with segments, and the formats of others: the items that Vowpal Wabbit's positions mean, leaves, states."""
+"""Logs with segments."""
 
 import json
-import random
-import sqlite3
 from collections import defaultdict
-from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -14,118 +11,10 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof._clock import budget_clock
-from cloneproof.errors import LogError
 from cloneproof.logs.originals import studied_segments
 from cloneproof.logs.study import study_log
 from support.command import run
 from support.sizes import LONG
-
-ITEMS = {"news-1": "ana", "news-2": "bo", "music": "cy"}
-
-
-def decision(dice, tagged=lambda item: {"_tag": item}):
-    """A line of Vowpal Wabbit's decision service: a list of actions in an order of its own, and the item taken."""
-    listed = dice.sample(sorted(ITEMS), dice.randint(1, 3))
-    place, device = dice.randrange(len(listed)), dice.choice(["mobile", "desktop"])
-    item, reward = listed[place], float(dice.random() < 0.5)
-    line = {
-        "_label_cost": -reward, "_label_probability": 0.5, "_label_Action": place + 1, "_labelIndex": place,
-        "Timestamp": "2026-09-01T10:00:00.1230000Z", "Version": "1", "EventId": str(dice.random()),
-        "a": [place + 1, *(k + 1 for k in range(len(listed)) if k != place)],
-        "c": {"User": [{"device": device}], "Geo": {"country/region": "x~y"},
-              "_multi": [tagged(each) | {"TAction": {"owner": ITEMS[each], "about": each}} for each in listed]},
-        "p": [0.5] * len(listed), "VWState": {"m": "N/A"},
-    }  # fmt: skip
-    return line, item, device, reward
-
-
-@pytest.mark.parametrize(("tagged", "column"), [
-    (lambda item: {"_tag": item}, "c._multi._tag"),
-    (lambda item: {"id": item}, "c._multi.id"),
-    (lambda item: {"i": {"constant": 1, "id": item}}, "c._multi.i.id"),
-    (lambda item: {}, None),
-])  # fmt: skip
-def test_vowpal_wabbit_is_read_by_item(tmp_path, tagged, column):
-    """Against sums by hand: positions differ between rows, so they would be wrong."""
-    dice, rows = random.Random(3), defaultdict(lambda: [0, 0.0])
-    lines = []
-    for _ in range(300):
-        line, item, device, reward = decision(dice, tagged)
-        lines.append(json.dumps(line))
-        for key in ((item,), (item, device)):
-            rows[key][0] += 1
-            rows[key][1] += reward
-    (tmp_path / "x.json").write_text("\n".join(lines))
-    options = {} if column else {"arm": "c._multi.TAction.about"}
-    log = cp.read_log(tmp_path / "x.json", agent="c._multi.TAction.owner", segment="c.User.device", **options)
-    assert {(arm.agent, arm.arm, arm.rounds, float(arm.total)) for arm in log.arms} == {
-        (ITEMS[item], item, *rows[(item,)]) for item in ITEMS
-    }
-    for name in ("mobile", "desktop"):
-        own = {arm.arm: [arm.rounds, float(arm.total)] for arm in log.segment(name).arms}
-        assert own == {item: rows[(item, name)] for item in ITEMS}
-    assert column is None or f"using `{column}` as the arm" in log.notes
-    assert log.columns.propensity == "_label_probability"
-    assert cp.read_log(tmp_path / "x.json", owners=ITEMS, arm="c._multi.TAction.about").arms == log.arms
-
-
-def test_an_action_that_is_not_in_its_list_is_a_fault(tmp_path):
-    line = decision(random.Random(1))[0]
-    (tmp_path / "x.json").write_text("\n".join(json.dumps(line | {"_label_Action": k}) for k in (1, 9, 0)))
-    with pytest.raises(LogError, match=r"no arm \(2 rows"):
-        cp.read_log(tmp_path / "x.json", owners=ITEMS)
-    assert cp.read_log(tmp_path / "x.json", owners=ITEMS, leave_out=True).rounds == 1
-
-
-def test_growthbook_has_leaves_and_the_weight_of_the_variation_that_was_served(tmp_path):
-    rows = {
-        "variation_id": ["0", "1", "1"], "leaf_id": [3, 3, 4], "converted": [1, 0, 1], "bandit_version": [1, 1, 2],
-        "variation_weights": [[0.25, 0.75], [0.25, 0.75], [0.5, 0.5]],
-    }  # fmt: skip
-    owners = {"0": "ana", "1": "bo"}
-    table = cp.read_log(pa.table(rows), owners=owners)
-    lines = [",".join(rows), *(f'{v},{leaf},{c},{b},"{w}"' for v, leaf, c, b, w in zip(*rows.values(), strict=True))]
-    (tmp_path / "x.csv").write_text("\n".join(lines))
-    for log in (table, cp.read_log(tmp_path / "x.csv", owners=owners)):
-        assert (log.columns.arm, log.columns.segment) == ("variation_id", ("leaf_id",))
-        assert sorted((each.arm, each.weights) for each in log.propensities) == [("0", 4.0), ("1", 4 / 3), ("1", 2.0)]
-        assert list(log.segments) == ["3", "4"]
-    named = {"variation_id": ["control", "blue"], "variation_weights": [[0.5, 0.5]] * 2, "converted": [1, 0]}
-    assert cp.read_log(named, owners={"control": "ana", "blue": "bo"}).columns.propensity is None
-
-
-def test_states_of_litellm_are_sums_of_signals_by_type_of_request():
-    states = {
-        "router_name": ["r"] * 3, "request_type": ["writing", "writing", "general"], "model_name": ["a", "b", "a"],
-        "alpha": [3.0, 0.0, 2.0], "beta": [1.0, 2.5, 0.0], "total_samples": [4, 3, 2],
-    }  # fmt: skip
-    log = cp.read_log(states, owners={"a": "ana", "b": "bo"})
-    assert [(arm.arm, arm.rounds, arm.total) for arm in log.arms] == [("a", 6, 5), ("b", 3, 0)]
-    assert {name: [arm.rounds for arm in arms] for name, arms in log.segments.items()} == {
-        "writing": [4, 3],
-        "general": [2],
-    }
-    assert any("signal of LiteLLM" in note for note in log.notes)
-
-
-def test_states_of_a_router_are_a_log(tmp_path):
-    place, owners = tmp_path / "state.json", {"a": "ana", "b": "bo"}
-
-    def read(states):
-        place.write_text(json.dumps(states, indent=1))
-        log = cp.read_log(place, owners=owners)
-        return {arm.arm: (arm.rounds, arm.total) for arm in log.arms}, sorted(log.segments or ())
-
-    flat = {"a": {"alpha": 4, "beta": 3, "seen": "x"}, "b": {"alpha": 1, "beta": 2}}
-    assert read(flat) == ({"a": (5, 3), "b": (1, 0)}, [])
-    assert read(flat | {"b": {"alpha": 0, "beta": 2}}) == ({"a": (7, 4), "b": (2, 0)}, [])  # counts, without a prior
-    assert read({"code": flat, "writing": flat}) == ({"a": (10, 6), "b": (2, 0)}, ["code", "writing"])
-    cell = {"request_type": "general", "model": "a", "alpha": 9.0, "beta": 6.0, "samples": 5, "quality_mean": 0.6}
-    shown = {"router_name": "r", "cells": [cell, cell | {"model": "b", "alpha": 5.0, "beta": 8.0, "samples": 3}]}
-    assert read(shown) == ({"a": (5, 4), "b": (3, 0)}, ["general"])
-    rows = [{"request_type": "code", "model_name": "a", "alpha": 3, "beta": 1}]  # LiteLLM's table: beyond the prior
-    assert read(rows) == ({"a": (4, 3)}, ["code"])
-    assert read({"a": {"successes": 3, "failures": 1}}) == ({"a": (4, 3)}, [])
 
 
 @settings(max_examples=100 if LONG else 12)
@@ -240,31 +129,3 @@ def test_small_segments_are_pooled_in_a_study():
         "5 others": 15,
     }
     assert sum(own.arms[0].total for own in found.values()) == 22
-
-
-def database_of(place, *statements):
-    with closing(sqlite3.connect(place)) as database, database:
-        for statement, *rows in statements:
-            database.execute(statement)
-            table = statement.split()[2]
-            database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})" if rows else "", rows)
-    return place
-
-
-def counted(log):
-    return {arm.arm: (arm.rounds, arm.total) for arm in log.arms}
-
-
-def test_counts_of_a_router_are_read_from_sqlite(tmp_path):
-    owners = {"a": "ana", "b": "bo"}
-    rows = [("a", 9.0, 3.0), ("b", 5.0, 7.0)]
-    beyond = {"a": (10, 8.0), "b": (10, 4.0)}  # the prior Beta(1, 1)
-    made = database_of(tmp_path / "x.db", ("CREATE TABLE arms (arm_id TEXT, alpha REAL, beta REAL)", *rows))
-    assert counted(cp.read_log(made, owners=owners)) == beyond
-    made = database_of(tmp_path / "y.db", ("CREATE TABLE arms (model TEXT, successes REAL, failures REAL)", *rows))
-    assert counted(cp.read_log(made, owners=owners)) == {"a": (12, 9.0), "b": (12, 5.0)}
-    table = "CREATE TABLE requests (id INTEGER, platform TEXT, model_id TEXT, status TEXT)"  # freellmapi's
-    kinds = ["success", "success", "error", "canceled", "timeout"]
-    asked = [(k, "groq", f"m{k % 2}", kinds[k % 5]) for k in range(20)]
-    log = cp.read_log(database_of(tmp_path / "z.db", (table, *asked)), owners={"groq/m0": "ana", "groq/m1": "bo"})
-    assert counted(log) == {"groq/m0": (8, 4.0), "groq/m1": (8, 4.0)}

@@ -16,11 +16,9 @@ from cloneproof._clock import budget_clock, is_counted
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.records import CopyGroup
-from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
 from cloneproof.logs.copy_worth import worth_of_copies
 from cloneproof.logs.originals import (
-    LogOwner,
     arm_records,
     log_owners,
     lookalikes,

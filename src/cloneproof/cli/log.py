@@ -132,7 +132,8 @@ def log(
     clock = Deadline(Search(seconds=seconds, thorough=thorough).seconds)
     ledger = read_ledger(files, market, season, clock)
     columns: dict[str, Any] = {
-        "agent": agent, "arm": arm, "reward": reward, "time": time, "count": count, "total": total, "position": position, "segment": segment or (),
+        "agent": agent, "arm": arm, "reward": reward, "time": time, "count": count,
+        "total": total, "position": position, "segment": segment or (),
     }  # fmt: skip
     if ledger is not None:
         columns |= {name: columns[name] or name for name in ledger.columns}

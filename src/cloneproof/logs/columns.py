@@ -1,9 +1,6 @@
 """Which column of a log is what: as named by the caller, or guessed by its name and reported.
 
-Recognised by their columns: the Open Bandit Dataset (`item_id`, `click`) and Open Bandit Pipeline
-(`action`, `reward`), GrowthBook's assignments (`variation_id`, `leaf_id`, `variation_weights`), LiteLLM's
-states (`model_name`, `request_type`, `alpha`, `beta`), and Vowpal Wabbit's decision-service lines, whose item is the
-`_tag` or the id of the action taken, and whose reward is minus a cost. Computed columns are those of `formats`.
+Recognised by their columns: the Open Bandit Dataset (`item_id`, `click`) and Open Bandit Pipeline (`action`, `reward`).
 """
 
 from __future__ import annotations
@@ -13,9 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cloneproof.errors import CloneproofError, LogError, brief, did_you_mean
-from cloneproof.logs.formats import SERVED_WEIGHT, SIGNALS
 
-TAGS: Final = ("c._multi._tag", "c._multi.id", "c._multi.i.id")  # of the action that a row of Vowpal Wabbit takes
 GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "agent": (
         "agent", "agent_id", "advertiser", "advertiser_id", "provider", "provider_id", "creator", "creator_id",
@@ -25,23 +20,19 @@ GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "arm": (
         "arm", "arm_id", "campaign", "campaign_id", "ad", "ad_id", "creative", "creative_id", "item", "item_id",
         "listing", "listing_id", "product", "product_id", "video", "video_id", "action",
-        *TAGS, "variation_id", "model_name",
     ),
     "reward": (
-        "reward", "click", "clicked", "is_click", "clicks", "conversion", "converted", "rating", "_label_cost", "cost",
+        "reward", "click", "clicked", "is_click", "clicks", "conversion", "converted", "rating",
     ),
     "time": ("time", "timestamp", "ts", "datetime", "date", "event_time", "created_at"),
-    "count": ("impressions", "views", "shows", "rounds", SIGNALS),
-    "total": ("clicks", "conversions", "reward_sum", "alpha"),
-    "segment": ("leaf_id", "request_type"),
+    "count": ("impressions", "views", "shows", "rounds"),
+    "total": ("clicks", "conversions", "reward_sum"),
 }  # fmt: skip
 LIKELY_SEGMENTS: Final = (  # columns of which a note says whether rates differ by them
     "segment", "device", "device_type", "platform", "os", "browser", "country", "region", "language", "locale", "query",
     "keyword", "category", "channel", "page", "placement", "user_type",
 )  # fmt: skip
 TITLES: Final = ("title", "name", "product", "headline", "text")  # columns of texts that name an item
-COSTS: Final = ("_label_cost", "cost")  # columns whose sign is turned
-POSITIONS: Final = ("_label_Action", "_labelIndex")  # positions in the list of a row, which are not arms
 ROLES: Final = {
     "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time",
     "count": "the number of rounds of a row", "total": "the sum of its rewards", "segment": "the segment",
@@ -54,7 +45,7 @@ MOST_LISTED: Final = 12  # columns named in an error
 class LogColumns:
     """Columns that are used, by what they mean; a row is one round, or `count` rounds with the sum `total`.
 
-    A cost counts as minus a reward. Columns of segments are crossed. `notes` says what was guessed, and
+    Columns of segments are crossed. `notes` says what was guessed, and
     `doubts` which guesses had other columns with usual names, and which titles are not compared.
     """
 
@@ -78,10 +69,6 @@ class LogColumns:
     def value(self) -> str:
         """Column with the reward of a row, or with the sum of its rewards."""
         return str(self.total if self.aggregated else self.reward)
-
-    @property
-    def is_cost(self) -> bool:
-        return self.reward in COSTS
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,7 +98,6 @@ def chosen_columns(
     'using `advertiser_id` as the agent'
     """
     chosen = _named(names, given)
-    _refuse_positions(names, chosen.get("arm"))
     notes: list[str] = []
     doubts: list[str] = []
     free = [name for name in names if name not in chosen.values()]
@@ -126,7 +112,7 @@ def chosen_columns(
                     f"`{column}` is taken for {ROLES[role]}, and {_listed(others)}: name it by --{role} COLUMN"
                 )
             free.remove(column)
-            notes.append(f"using `{column}` as {ROLES[role]}" + (", with its sign turned" if column in COSTS else ""))
+            notes.append(f"using `{column}` as {ROLES[role]}")
         return column
 
     wanted = ["arm"] if owners else ["agent", "arm"]
@@ -145,8 +131,6 @@ def chosen_columns(
     for name in segment:
         if named_column(names, ROLES["segment"], name) in chosen.values():
             raise LogError(f"expected segments of users, got {brief(name)}, which means something else; name another")
-    if not segment:
-        segment = [name for name in [guess("segment")] if name is not None]
     chosen.pop("segment", None)
     for name in same:
         named_column(names, "what is compared", name)
@@ -173,17 +157,6 @@ def _not_compared(names: Sequence[str]) -> list[str]:
     title = guessed_column(TITLES, names)
     doubt = f"`{title}` may tell which items are the same, and is not compared: name it by --same {title}"
     return [] if title is None else [doubt]
-
-
-def _refuse_positions(names: Sequence[str], arm: str | None) -> None:
-    """Refuse Vowpal Wabbit's lines where positions would stand for items."""
-    tagged = arm is not None or any(name in names for name in TAGS)
-    if any(name in names for name in POSITIONS) and (not tagged or arm in POSITIONS):
-        raise LogError(
-            "expected rows that name the item that was served, got Vowpal Wabbit's lines, whose _label_Action is a "
-            "position in the list of its own row, and whose actions have no _tag and no id; name what tells them apart "
-            "by --arm, such as c._multi.TAction.topic"
-        )
 
 
 def _named(names: Sequence[str], given: Mapping[str, str | None]) -> dict[str, str]:

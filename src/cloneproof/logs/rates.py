@@ -36,7 +36,7 @@ TINY: Final = 1e-15  # mass that every point has at least while a law is fitted
 LEAST_SHARE: Final = 7.0  # log-odds of a mixture's share, at most
 STARTS: Final = (0.5, 0.8, 0.95)  # shares of the items in the lower Beta, from which mixtures start
 DIGITS: Final = 5  # significant digits of a fitted number
-Part = Callable[[float, float, FloatArray], tuple[FloatArray, FloatArray]]
+RateMasses = Callable[[float, float, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _fitted(likelihood: FloatArray, number: FloatArray, places: FloatArray) -> t
     spread = math.log(min(max(math.sqrt(float(even @ (places - centre) ** 2)), 2 * step), WIDEST))
     limits = [(float(places[0]), float(places[-1])), (math.log(2 * step), math.log(max(WIDEST, 4 * step)))]
 
-    def fitted(parts: Sequence[Part], start: Sequence[float]) -> tuple[float, FloatArray, FloatArray]:
+    def fitted(parts: Sequence[RateMasses], start: Sequence[float]) -> tuple[float, FloatArray, FloatArray]:
         """Climb from a start; return the surprise, the numbers and the masses. The first of two parts has a share."""
 
         def at(numbers: FloatArray) -> tuple[float, FloatArray, FloatArray]:

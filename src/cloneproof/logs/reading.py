@@ -20,7 +20,6 @@ from cloneproof.errors import LogError, OutOfTimeError, brief
 from cloneproof.logs.attention import PlaceAttention, by_attention
 from cloneproof.logs.columns import LIKELY_SEGMENTS, LogColumns, chosen_columns
 from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
-from cloneproof.logs.formats import SIGNALS, with_computed_columns
 from cloneproof.logs.log import Log, LoggedArm, Moment
 from cloneproof.logs.sources import TWICE, LogSource, log_source
 from cloneproof.logs.statistics import (
@@ -158,8 +157,7 @@ def read_log(
     scale = checked_scale(reward_range)
     same, segment = ((names,) if isinstance(names, str) else tuple(names) for names in (same, segment))
     clock = Deadline(seconds)
-    opened = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
-    table = with_computed_columns(opened)
+    table = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
     given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "count": count}
     columns = chosen_columns(
         list(table.columns), given | {"total": total, "position": position}, same, owners is not None, segment
@@ -261,11 +259,7 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
             "rates are those in the first place: a view counts by the attention of its place, an item's rounds are "
             "rounded up, and rewards stay as counted; below, attention is taken as known"
         )
-    if columns.count == SIGNALS:
-        notes.append(
-            "a signal of LiteLLM's (a satisfied user, a complaint) counts as a round; half ones are rounded up"
-        )
-    elif columns.aggregated:
+    if columns.aggregated:
         notes.append("a row stands for several rounds, so rewards count as 0 or 1 (the widest law for their mean)")
     return notes
 

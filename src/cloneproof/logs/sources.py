@@ -11,10 +11,9 @@ import glob
 import gzip
 import io
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -37,14 +36,7 @@ SAMPLED_LINES: Final = 1000  # lines of a JSON file whose keys become columns
 OTHER_ENCODINGS: Final = {
     b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK": "a ZIP or Excel file", b"\x1f\x8b": "gzip",
 }  # fmt: skip
-SQLITE: Final = b"SQLite format 3\0"
-COUNTS: Final = (("alpha", "beta"), ("successes", "failures"))  # by arm, as routers call them
-ARMS: Final = ("model_name", "model", "model_id", "arm", "arm_id", "name")
-FREELLMAPI: Final = (
-    "SELECT platform || '/' || model_id AS model, total(status = 'success') AS successes, "
-    "total(status <> 'success') AS failures FROM {} WHERE status <> 'canceled' GROUP BY 1 ORDER BY 1"
-)
-FileKind = Literal["csv", "parquet", "json", "sqlite"]
+FileKind = Literal["csv", "parquet", "json"]
 SourceKind = Literal["csv", "parquet", "json", "table"]
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".csv.gz", ".jsonl.gz")
 MOST_COLUMNS: Final = 10_000  # columns of a file
@@ -59,8 +51,6 @@ def file_kind(file: Path) -> FileKind:
     start = _first_bytes(file, 64)
     if start[:4] == b"PAR1":
         return "parquet"
-    if start.startswith(SQLITE):
-        return "sqlite"
     name = file.name.lower().removesuffix(".gz")
     if name.endswith((".parquet", ".pq")):
         raise LogError(f"expected a Parquet file, got {_named(file)}, which does not begin as one does; write it anew")
@@ -298,7 +288,7 @@ def _from_files(places: Iterable[str | PathLike[str]], connection: DuckDBPyConne
     kinds = {file_kind(file) for file in files}
     if len(kinds) > 1:
         raise LogError(f"expected files of one kind, got {' and '.join(sorted(kinds))}; read them one after the other")
-    make = {"csv": _from_csv, "parquet": _from_parquet, "json": _from_json, "sqlite": _from_sqlite}[kinds.pop()]
+    make = {"csv": _from_csv, "parquet": _from_parquet, "json": _from_json}[kinds.pop()]
     return make(files, connection)
 
 
@@ -341,83 +331,7 @@ def _from_parquet(files: tuple[Path, ...], connection: DuckDBPyConnection) -> Lo
     return replace(source, columns=_typed(source.query(f"DESCRIBE SELECT * FROM {rows}")))
 
 
-def router_states(whole: object) -> dict[str, list[Any]] | None:
-    """Return a router's states as LiteLLM's table has them, beyond the prior; None if there are none.
-
-    A state is an object with `alpha` and `beta`, or `successes` and `failures`, under its arm's name, inside objects by
-    segment if there are some; or one of the `cells` that LiteLLM's endpoint shows, or a row of a table. The prior is
-    what `samples` leaves, half of it successes, else Beta(1, 1); rows of LiteLLM's table and states with less had none.
-    """
-    states: list[tuple[str, str, float, float, float]] = []
-
-    def look(value: object, path: tuple[str, ...]) -> None:
-        if isinstance(value, list):
-            for inner in value:
-                look(inner, ())
-        if not isinstance(value, dict):
-            return
-        names = next((pair for pair in COUNTS if set(pair) <= value.keys()), None)
-        named = next((name for name in ARMS if name in value and (name in ARMS[:2] or not path)), None)
-        if names and (path or named):
-            *segment, arm = (str(value.get("request_type", "")), str(value[named])) if named else path
-            first, second = (float(value[name]) for name in names)
-            none = names != COUNTS[0] or named == "model_name"
-            mass = 0.0 if none else first + second - float(value["samples"]) if "samples" in value else 2.0
-            states.append((" / ".join(segment), arm, first, second, mass / 2))
-        else:
-            for key, inner in value.items():
-                look(inner, path if key == "cells" else (*path, key))
-
-    with suppress(TypeError, ValueError):
-        look(whole, ())
-    if not states:
-        return None
-    segments, arms, alphas, betas, priors = map(list, zip(*states, strict=True))
-    if min(alphas + betas) < 1:
-        priors = [0.0] * len(states)
-    less = {name: [max(0.0, n - m) for n, m in zip(own, priors, strict=True)] for name, own in
-            (("alpha", alphas), ("beta", betas))}  # fmt: skip
-    return {**({"request_type": segments} if any(segments) else {}), "model_name": arms, **less}
-
-
-def _from_sqlite(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
-    """A router's database: a table of counts by arm, or the requests that freellmapi counts, but those canceled."""
-    if len(files) > 1:
-        raise LogError(f"expected one SQLite file, got {len(files)}; read them one after the other")
-    rows: list[dict[str, Any]] = []
-    try:
-        with closing(sqlite3.connect(f"{files[0].resolve().as_uri()}?mode=ro", uri=True)) as database:
-            database.row_factory = sqlite3.Row
-            tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            for table in map(identifier, tables):
-                columns = {row["name"] for row in database.execute(f"PRAGMA table_info({table})")}
-                if any(set(pair) <= columns for pair in COUNTS):
-                    rows += map(dict, database.execute(f"SELECT * FROM {table}"))
-                elif {"platform", "model_id", "status"} <= columns:
-                    rows += map(dict, database.execute(FREELLMAPI.format(table)))
-    except sqlite3.Error as problem:
-        named = _named(files[0])
-        raise LogError(f"expected a SQLite file that can be read, got {named}: {problem}; check it") from None
-    states = router_states(rows)
-    if states is None:
-        raise LogError(
-            "expected a table with alpha and beta, or successes and failures, by model, or freellmapi's requests, got "
-            f"{brief(tables)} in {_named(files[0])}; export the counts as JSON, {{arm: {{alpha, beta}}}}"
-        )
-    return _from_table(states, connection)
-
-
 def _from_json(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
-    whole: object = None
-    with suppress(ValueError, RecursionError):
-        whole = json.loads(_first_bytes(files[0], LONGEST_HEADER).decode("utf-8-sig")) if len(files) == 1 else None
-    if (states := router_states(whole)) is not None:
-        return _from_table(states, connection)
-    if isinstance(whole, dict) and whole and all(isinstance(inner, dict) for inner in whole.values()):
-        raise LogError(
-            "expected a router's states, {arm: {alpha, beta}} or {arm: {successes, failures}}, by segment if there are "
-            f"some, or one JSON object a line, got {brief(whole)} in {_named(files[0])}; write it so"
-        )
     keys: dict[str, str] = {}  # without regard to case, as in DuckDB
     for key in chain.from_iterable(sampled_objects(files)):
         keys.setdefault(key.lower(), key)

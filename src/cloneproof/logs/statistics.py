@@ -123,8 +123,7 @@ class LogRows:
         self.arm = key_of(by_name[columns.arm], "the arm")
         parts = [f"CAST({key_of(by_name[name], 'the segment')} AS VARCHAR)" for name in columns.segment]
         self.segment = f" || {CROSSED!r} || ".join(parts) or "NULL"
-        reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
-        self.reward = reward = f"-({reward})" if columns.is_cost else reward
+        self.reward = reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
         self.whole = value.kind in WHOLE and max(abs(low), abs(high)) < NEAR
         self.count, self.time, self.position = "1", None, "NULL"
         self.checks: list[RowCheck] = []
