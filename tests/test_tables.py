@@ -26,7 +26,7 @@ def results(tmp_path_factory):
         "evaluation": cp.evaluate(MARKET, MECHANISM),
         "one run": cp.evaluate(MARKET, MECHANISM, engine="monte-carlo", search=cp.Search(runs=1)),
         "gain": cp.gain(MARKET, MECHANISM, "ana", (2, 1), search=cp.Search(runs=100)),
-        "sweep": cp.sweep(grid, tmp_path_factory.mktemp("store"), workers=1),
+        "sweep": cp.sweep(grid, tmp_path_factory.mktemp("sweep") / "points", workers=1),
     }
 
 

@@ -7,4 +7,4 @@ address="tcp://$(hostname):$((20000 + SLURM_JOB_ID % 40000))"
 trap 'kill $(jobs -p)' EXIT
 dask scheduler --port "${address##*:}" --no-dashboard &
 srun dask worker "$address" --nthreads 1 --no-nanny --no-dashboard --local-directory "${TMPDIR:-/tmp}" &
-cloneproof sweep grid.toml --store "$SCRATCH/results" --cluster "$address" --output table.csv
+cloneproof sweep grid.toml --store "$SCRATCH/points.jsonl" --cluster "$address" --output table.csv

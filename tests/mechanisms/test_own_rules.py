@@ -19,10 +19,10 @@ from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.reference import simulate_run
 from cloneproof.errors import MechanismError
 from cloneproof.market import rewards
-from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms import Rule, rules
 from cloneproof.mechanisms.rule import rule_from_dict
-from cloneproof.sweeps.tasks import configuration, mechanism_text, part
+from cloneproof.sweeps.grid import points_of
+from cloneproof.sweeps.tasks import answer
 
 MODULE = """
 import math
@@ -140,13 +140,12 @@ def test_a_sweep_takes_a_rule_from_a_module_and_its_key_covers_the_sources(modul
 
 def test_a_worker_with_another_version_of_the_module_refuses(module):
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=5)
-    texts = market_to_toml(market), mechanism_text(cp.Mechanism(arm=cp.rule("own_module:optimist")))
-    sent = part("runs", market, texts, {}).text
-    assert configuration(sent).mechanism.arm.source == "own_module:optimist"
-    configuration.cache_clear()
+    mechanism = cp.Mechanism(arm=cp.rule("own_module:optimist"))
+    (point,) = points_of({"market": market, "mechanism": mechanism, "engine": "monte-carlo", "runs": 2})
+    assert answer(point.text, "cpu")["engine"] == "monte-carlo"
     (module / "own_module.py").write_text(MODULE + "\n# another\n")
     with pytest.raises(cp.errors.SweepError, match="same files on all"):
-        configuration(sent)
+        answer(point.text, "cpu")
 
 
 def _raises(*numbers):

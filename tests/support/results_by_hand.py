@@ -19,7 +19,6 @@ from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.faults import Fault
 from cloneproof.logs.policy_audit import PolicyAudit
 from cloneproof.logs.study import study_log
-from cloneproof.sweeps.store import store_status
 from support.audits_by_hand import creators_audit
 from support.clocks import ticking
 
@@ -139,5 +138,4 @@ def results(folder):
         "gain": cp.gain(MARKET, MECHANISM, "ana", (2, 1), search=cp.Search(runs=20)),
         "equilibrium": cp.equilibrium(MARKET, MECHANISM),
         "sweep": cp.sweep(grid, folder / "store", workers=1),
-        "store": store_status(folder / "store"),
     }

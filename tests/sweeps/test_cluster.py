@@ -17,21 +17,19 @@ import cloneproof as cp
 from cloneproof._sources import code_version
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.cluster import cluster
-from cloneproof.sweeps.store import store_status
-from cloneproof.sweeps.sweep import Interrupted, Sizes
+from cloneproof.sweeps.sweep import Interrupted
 from support.sizes import LONG
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "grids" / "slurm.sh"
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200)
-GRID = {"market": MARKET, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 700, "seed": [3, 4]}
-TINY = Sizes(chunk_bytes=8 * 5 * 97)  # 97 runs of two agents
+GRID = {"market": MARKET, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 70, "seed": list(range(8))}
 
 LONG_GRID = """
 market = "market.toml"
 mechanism = "ucb1"
 engine = "monte-carlo"
-runs = 3_000
-seed = [1, 2]
+runs = 300
+seed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 """
 SRUN = """#!/bin/bash
 trap 'kill $(jobs -p)' EXIT
@@ -79,7 +77,7 @@ def slurm(tmp_path):
 
 
 @pytest.mark.skipif(not LONG, reason="five processes of Dask to start, and one to kill; make test-long")
-def test_a_killed_worker_of_a_slurm_job_changes_no_bit_and_its_runs_are_computed_again(slurm, tmp_path):
+def test_a_killed_worker_of_a_slurm_job_changes_no_bit_and_its_points_are_computed_again(slurm, tmp_path):
     from distributed import Client
 
     job, address = slurm
@@ -97,11 +95,8 @@ def test_a_killed_worker_of_a_slurm_job_changes_no_bit_and_its_runs_are_computed
                 held = client.processing()[victim]
             time.sleep(0.1)
         os.kill(pids[victim], signal.SIGKILL)
-        stored = store_status(tmp_path / "results").runs
     assert job.wait(240) == 0, (tmp_path / "log").read_text(encoding="utf-8")
-    status = store_status(tmp_path / "results")
-    assert stored < 2 * 3000 == status.runs  # every run once, those of the dead worker by the other
-    assert status.complete
+    assert len((tmp_path / "points.jsonl").read_text().splitlines()) == 10  # those of the dead worker by the other
     alone = cp.sweep(tmp_path / "grid.toml", tmp_path / "alone", workers=1)
     assert (tmp_path / "table.csv").read_text(encoding="utf-8") == alone.to_csv()
 
@@ -120,15 +115,13 @@ def test_a_pool_whose_process_is_killed_is_one_sentence_and_the_next_run_goes_on
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
 
         def kill(state):
-            if state.chunks >= 3 and pool._processes:
+            if state.finished >= 3 and pool._processes:
                 os.kill(next(iter(pool._processes)), signal.SIGKILL)
 
         with pytest.raises(SweepError, match=r"^expected workers .* got BrokenProcessPool"):
-            cp.sweep(GRID, tmp_path / "store", executor=pool, sizes=TINY, progress=kill)
-    stored = store_status(tmp_path / "store").runs
-    assert 0 < stored < 2 * 700
+            cp.sweep(GRID, tmp_path / "store", executor=pool, progress=kill)
     after = cp.sweep(GRID, tmp_path / "store", workers=1)
-    assert after.summary.runs == 2 * 700 - stored
+    assert 3 <= after.summary.reused < 8
     assert after.to_csv() == cp.sweep(GRID, tmp_path / "alone", workers=1).to_csv()
 
 
@@ -146,28 +139,27 @@ class Submit:
 
 
 def test_ctrl_c_keeps_what_came_back_and_cancels_the_rest(tmp_path):
-    executor, pressed = Submit(3), []
+    executor = Submit(3)
 
     def interrupt(state):
-        if state.chunks == 3 and not pressed:
-            pressed.append(True)
+        if state.finished == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted, match="3 chunks of this run are stored"):
-        cp.sweep(GRID, tmp_path, executor=executor, workers=2, sizes=TINY, progress=interrupt)
-    assert store_status(tmp_path).chunks == 3
+    with pytest.raises(Interrupted, match="3 points of this run are stored"):
+        cp.sweep(GRID, tmp_path / "points", executor=executor, workers=2, progress=interrupt)
+    assert cp.sweep(GRID, tmp_path / "points", workers=1).summary.reused == 3
     assert [future.cancelled() for future in executor.futures[3:]] == [True] * (len(executor.futures) - 3)
 
 
 def test_an_error_of_one_task_cancels_the_others(tmp_path):
-    executor = Submit(0)
+    executor = Submit(1)
 
     def fail(state):
-        executor.futures[0].set_exception(ConnectionError("nobody there.\nTraceback"))
+        executor.futures[1].set_exception(ConnectionError("nobody there.\nTraceback"))
 
     with pytest.raises(SweepError, match="got ConnectionError: nobody there;"):
-        cp.sweep(GRID, tmp_path, executor=executor, workers=2, sizes=TINY, progress=fail)
-    assert [future.cancelled() for future in executor.futures] == [False, True, True, True]
+        cp.sweep(GRID, tmp_path / "points", executor=executor, workers=2, progress=fail)
+    assert [future.cancelled() for future in executor.futures[2:]] == [True] * (len(executor.futures) - 2)
 
 
 def test_a_worker_of_another_version_is_refused_before_it_computes(tmp_path):
@@ -181,9 +173,9 @@ def test_a_worker_of_another_version_is_refused_before_it_computes(tmp_path):
             return super().submit(task, other, *[None for _ in arguments])
 
     with pytest.raises(SweepError) as refusal:
-        cp.sweep(GRID, tmp_path, executor=OfAnotherDriver())
+        cp.sweep(GRID, tmp_path / "points", executor=OfAnotherDriver())
     assert f"driver's version ({other}), got another ({code_version()})" in str(refusal.value)
-    assert store_status(tmp_path).chunks == 0
+    assert (tmp_path / "points").read_text() == ""
 
 
 def test_nobody_at_the_address_and_no_dask_are_one_sentence_each(monkeypatch):

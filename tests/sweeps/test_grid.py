@@ -33,10 +33,10 @@ def test_a_block_is_a_product_in_a_fixed_order_and_blocks_follow_each_other():
         }
     )
     assert [point.number for point in points] == list(range(1, 14))
-    shown = [(point.mechanism.name, point.market.horizon, point.seed) for point in points]
+    shown = [(point.mechanism.name, point.market.horizon, point.options["seed"]) for point in points]
     assert shown[:4] == [("ucb1", 10, 0), ("ucb1", 10, 1), ("ucb1", 10, 2), ("ucb1", 20, 0)]
     assert shown[6] == ("thompson", 10, 0)
-    assert (points[12].question, points[12].options["agent"], points[12].runs) == ("audit", "ana", 5)
+    assert (points[12].question, points[12].options["agent"], points[12].options["runs"]) == ("audit", "ana", 5)
 
 
 def test_parameters_follow_from_the_theorem_at_each_horizon():

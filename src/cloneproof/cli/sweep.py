@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -17,9 +16,8 @@ from cloneproof.errors import SweepError
 
 def sweep(
     grid: Annotated[str | None, typer.Argument(metavar="GRID.toml", help="The grid file.")] = None,
-    store: Annotated[str | None, option("DIR", "The folder that keeps results.")] = None,
-    status: Annotated[str | None, option("DIR", "Show what a store has: done, missing, damaged.")] = None,
-    workers: Annotated[int | None, option("N", "Threads or processes.", show_default="as many as cores")] = None,
+    store: Annotated[str | None, option("FILE", "The file that keeps finished points.")] = None,
+    workers: Annotated[int | None, option("N", "Processes.", show_default="as many as cores")] = None,
     cluster: Annotated[
         str | None, option("ADDRESS", "Compute on the Dask cluster at tcp://HOST:PORT, or on local:N, started here.")
     ] = None,
@@ -32,13 +30,10 @@ def sweep(
 ) -> None:
     """Evaluate or audit every point of a grid.
 
-    After Ctrl-C, run the same command again: it computes only what is missing. The store's sweep.log shows progress.
+    After Ctrl-C, run the same command again: it computes only what is missing.
     """
-    if status is not None:
-        _print_store_status(status, as_json)
-        return
     if grid is None or store is None:
-        raise SweepError("expected GRID.toml and --store DIR, or --status DIR; give them")
+        raise SweepError("expected GRID.toml and --store FILE; give them")
     from cloneproof.sweeps.cluster import cluster as open_cluster
     from cloneproof.sweeps.sweep import Interrupted, SweepState
     from cloneproof.sweeps.sweep import sweep as run_sweep
@@ -51,7 +46,7 @@ def sweep(
         task: TaskID = bar.add_task("planning", total=None)
 
         def report(state: SweepState) -> None:
-            bar.update(task, total=state.missing, completed=int(state.fraction), description=state.line)
+            bar.update(task, total=state.points, completed=state.finished, description=state.line)
 
         try:
             how: dict[str, Any] = {"workers": workers, "device": device, "rules": rule or ()}
@@ -62,21 +57,8 @@ def sweep(
             print(stopped, file=sys.stderr)
             raise typer.Exit(130) from None
     assert table.summary is not None
-    for path in table.summary.damaged:
-        note(f"damaged, computed again: {path}")
     if output is not None:
         table.write(output)
     deliver(table, as_json, question=f"{grid}: {table.summary.points} points")
     if not as_json:
-        note(f"{table.summary.computed} chunks computed, {table.summary.reused} were there already")
-
-
-def _print_store_status(folder: str, as_json: bool) -> None:
-    """Print what a store has, and whether this version of the code can use it."""
-    from cloneproof._sources import code_version
-    from cloneproof.sweeps.store import store_status
-
-    status = store_status(folder)
-    deliver(status, as_json, data=asdict(status) | {"complete": status.complete})
-    if not as_json and status.version != code_version():
-        note(f"written by another version ({status.version}); this one ({code_version()}) will not use it")
+        note(f"{table.summary.computed} points computed, {table.summary.reused} were there already")

@@ -16,6 +16,7 @@ Parameters that a mechanism is not given follow from its theorem, anew for each 
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +29,6 @@ from cloneproof._checks import known, one_of, toml_tables, whole
 from cloneproof.analysis.audit.question import OpponentsName, checked_question
 from cloneproof.analysis.evaluate import ArithmeticName, EngineName
 from cloneproof.analysis.search import Search
-from cloneproof.engines.monte_carlo.job import strata_of
 from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import CloneproofError, MechanismError, SweepError, brief
 from cloneproof.market.market import Market, full_copies
@@ -37,7 +37,7 @@ from cloneproof.mechanisms.catalogue import mechanism as by_name
 from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.streams import checked_seed
-from cloneproof.sweeps.tasks import Part, mechanism_text, part
+from cloneproof.sweeps.tasks import mechanism_text, plain
 
 T = TypeVar("T")
 Grid = Mapping[str, Any]
@@ -74,48 +74,11 @@ class GridPoint:
     texts: tuple[str, str]
     copies: Mapping[str, tuple[int, ...]]
     options: Mapping[str, Any]
-    strata: int = 1  # runs of a pass over them; 1 where means are drawn
 
     @property
-    def runs(self) -> int:
-        return int(self.options["runs"])
-
-    @property
-    def runs_needed(self) -> int:
-        """Number of runs needed: whole passes over the strata."""
-        return -(-self.runs // self.strata) * self.strata
-
-    @property
-    def seed(self) -> int:
-        return int(self.options["seed"])
-
-    def parts(self) -> tuple[Part | None, tuple[Part, ...]]:
-        """Return what is computed whole (an audit, or the attempt without sampling), and what is sampled.
-
-        Of a gain those are the runs without and with the deviation. An exact part may spare the runs.
-        """
-        asked, market, texts = self.options, self.market, self.texts
-        if self.question == "audit":
-            names = (*OWN["audit"], "runs", "seed")
-            return part("audit", market, texts, {name: asked[name] for name in names}), ()
-        worlds = (self.honest, self.copies) if self.question == "gain" else (self.copies,)
-        runs = tuple(
-            part("runs", market, texts, {"copies": world, "seed": self.seed, "stratified": self.strata > 1})
-            for world in worlds
-        )
-        if self.question == "gain" or asked["engine"] == "monte-carlo":
-            return None, runs
-        engine = "closed-form" if asked["arithmetic"] == "ball" else asked["engine"]
-        options = {"copies": self.copies, "engine": engine, "arithmetic": asked["arithmetic"]}
-        return part("exact", market, texts, options), runs if engine == "auto" else ()
-
-    @property
-    def honest(self) -> dict[str, tuple[int, ...]]:
-        """Everybody's copies, with the deviating agent honest."""
-        return {
-            name: (1,) * len(counts) if name == self.options["agent"] else counts
-            for name, counts in self.copies.items()
-        }
+    def text(self) -> str:
+        """All that decides the answer, from which a worker makes the point again."""
+        return json.dumps([self.question, *self.texts, self.copies, self.options], default=plain)
 
 
 class Builder:
@@ -143,8 +106,7 @@ class Builder:
         options = {key: _counted(key, settings[key]) for key in ("seed", "runs", *OWN[question]) if key != "copies"}
         checked_seed(options["seed"])
         _check(question, market, mechanism, options)
-        strata = len(self._once(strata_of, market).weights) if question == "gain" else 1  # as `cp.gain` samples
-        return GridPoint(number, question, label, market, mechanism, texts, copies, options, strata)
+        return GridPoint(number, question, label, market, mechanism, texts, copies, options)
 
     def _once(self, make: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
         """Return what `make` returns for these very objects, which are kept, as ids are of objects that live."""
@@ -243,7 +205,7 @@ def points_of(
     >>> from cloneproof import Agent, Market, Point as At
     >>> market = Market([Agent("ana", 1, At(0.5))], horizon=100)
     >>> points = points_of({"market": market, "mechanism": ["ucb1", "thompson"], "seed": [0, 1, 2]})
-    >>> len(points), points[4].number, points[4].mechanism.name, points[4].seed
+    >>> len(points), points[4].number, points[4].mechanism.name, points[4].options["seed"]
     (6, 5, 'thompson', 1)
     """
     builder, points = Builder(Path(folder), rules), []
