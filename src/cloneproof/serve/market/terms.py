@@ -158,13 +158,14 @@ def with_fields(problem: msgspec.ValidationError, wanted: Any) -> str:  # noqa: 
     """Return what was wrong with the fields of some data, with those that there are where one is unknown."""
     words, _, path = str(problem).partition(" - at `")
     here = msgspec.inspect.type_info(wanted)
+    inner = (msgspec.inspect.StructType, msgspec.inspect.ListType, msgspec.inspect.DictType)
     for step in re.findall(r"\.(\w+)|\[", path) if "unknown field" in words else ():
         if isinstance(here, msgspec.inspect.StructType):
             here = next(field.type for field in here.fields if field.encode_name == step)
         else:
             here = here.item_type if isinstance(here, msgspec.inspect.ListType) else getattr(here, "value_type", here)
+        here = here.type if isinstance(here, msgspec.inspect.Metadata) else here
         if isinstance(here, msgspec.inspect.UnionType):
-            inner = (msgspec.inspect.StructType, msgspec.inspect.ListType, msgspec.inspect.DictType)
             here = next((each for each in here.types if isinstance(each, inner)), here)
     if "unknown field" not in words or not isinstance(here, msgspec.inspect.StructType):
         return str(problem)
