@@ -41,6 +41,10 @@ class SegmentEndedError(SessionError):
     """A decision in a segment whose end was drawn, while others go on."""
 
 
+class SeasonEndedError(SessionError):
+    """A decision after the last one of a session: at its horizon, or where its end was drawn."""
+
+
 class EngineError(CloneproofError):
     """An engine that cannot do what was asked, or not within its limits.
 

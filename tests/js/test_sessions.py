@@ -40,6 +40,7 @@ def body_of(file):
         own = fields + [-1, False, None, 0][len(fields) - 6 :]
         each += [[sum(steps[: k + 1]), *own] for k in range(len(steps))]
     body["pending"] = sorted(each)
+    body.pop("closed", None)  # which windows ended: not told apart there
     for part in [body, *body.get("begun", {}).values()]:
         part.setdefault("coins", [])
         if body["positions"] is None and "machine" in part:

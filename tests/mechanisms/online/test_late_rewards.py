@@ -1,7 +1,9 @@
 """Late rewards: waiting is neutral and bounded, lateness gains no more than is stated, copies gain nothing by it."""
 
 import heapq
+import random
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -78,7 +80,7 @@ def test_copies_of_the_only_item_gain_exactly_nothing_when_everybody_is_late(del
         assert copied == honest
 
 
-def test_a_window_enters_the_least_reward_and_a_later_one_is_refused():
+def test_a_window_enters_the_least_reward_and_a_later_one_is_late():
     live = cp.session(cp.mechanism("etc", arm_rounds=1), {"ana": 2}, 20, seed=0, window=3)
     first, second = live.decide(), live.decide()
     live.reward(second.id, 0.5)
@@ -89,10 +91,60 @@ def test_a_window_enters_the_least_reward_and_a_later_one_is_refused():
         committed = one.decide()
         assert (committed.arm, committed.phase) == (second.arm, "play")
         assert one.ledger[0] == (first.id, "ana", first.arm, 0.0, 0.0, None)
-        with pytest.raises(cp.errors.SessionError, match=r"already has reward 0\.0"):
-            one.reward(first.id, 1.0)
+        before = one.to_json()
+        assert [one.reward(first.id, value) for value in (1.0, 0.0, 1.0)] == ["late"] * 3
+        with pytest.raises(cp.errors.SessionError, match="expected a reward in"):
+            one.reward(first.id, 2.0)
+        assert one.to_json() == before
+        assert one.reward(second.id, 0.5) is None  # which was in time
+        with pytest.raises(cp.errors.SessionError, match=r"already has reward 0\.5"):
+            one.reward(second.id, 1.0)
         assert one.decide_run(10)[1] == 1  # the next window may end
     assert live.to_json() == again.to_json()
+
+
+@pytest.mark.parametrize("history", [True, False])
+@pytest.mark.parametrize("options", [{}, {"positions": 2}, {"segments": {"desk": 0.6, "phone": 0.4}}])
+def test_no_click_however_late_raises_an_error(history, options):
+    """Each reward is taken, or late, by when it comes: once all is in, a session that is asked again says the same."""
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 2, "bo": 1}, 200, seed=1, window=4, history=history, **options)
+    dice, due, found = random.Random(3), list[tuple[int, int, float]](), dict[bool, set[str | None]]()
+    for number in range(200):
+        segment = dice.choice(list(live.segments)) if live.segments else None
+        made = live.decide_slate(segment) if "positions" in options else [live.decide(segment)]
+        due += [(number + dice.choice([0, 1, 3, 9]), one.id, float(dice.random() < 0.5)) for one in made]
+        now, due = [one for one in due if one[0] <= number], [one for one in due if one[0] > number]
+        for _, decision, value in now:
+            waits = decision in live.pending
+            found.setdefault(waits, set()).add(live.reward(decision, value))
+            assert decision not in live.pending
+    assert found == {True: {None}, False: {"late"}}
+
+
+def test_a_session_that_forgets_still_refuses_a_second_reward_within_the_window():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 20, window=3, history=False)
+    first = live.decide()
+    live.reward(first.id, 1.0)
+    with pytest.raises(cp.errors.SessionError, match="already has its reward"):
+        live.reward(first.id, 1.0)
+    for _ in range(3):
+        live.decide()
+    assert live.reward(first.id, 1.0) == "late"  # or a repetition: it no longer knows
+    assert live.payoff == {"ana": 1.0}
+
+
+@pytest.mark.parametrize("ends", ["at-horizon", "at-random"])
+@pytest.mark.parametrize("segments", [None, {"desk": 0.6, "phone": 0.4}])
+def test_the_end_of_a_season_has_an_error_of_its_own(ends, segments):
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 12, seed=4, ends=ends, segments=segments)
+    dice = random.Random(1)
+    while live.round < live.last:
+        with suppress(cp.errors.SegmentEndedError):
+            live.decide(dice.choice(list(segments)) if segments else None)
+    for segment in segments or [None]:
+        with pytest.raises(cp.errors.SeasonEndedError, match=f"expected at most {live.last} decisions"):
+            live.decide(segment)
+    assert issubclass(cp.errors.SeasonEndedError, cp.errors.SessionError)
 
 
 def test_runs_with_a_window_are_those_of_single_decisions():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from cloneproof._checks import HORIZON_LIMIT, count, known, number_in, one_of, real, whole
 from cloneproof._randomness import Stream, substream
@@ -16,6 +16,7 @@ from cloneproof.errors import (
     CloneproofError,
     MechanismError,
     NobodyLeftError,
+    SeasonEndedError,
     SegmentEndedError,
     SessionError,
     brief,
@@ -46,7 +47,7 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.online.slate import SessionPlaces, checked_attention
+from cloneproof.mechanisms.online.slate import SessionPlaces, checked_attention, places_of
 from cloneproof.mechanisms.online.streams import KEY_BYTES, checked_seed
 from cloneproof.mechanisms.online.terms import Terms
 
@@ -169,8 +170,9 @@ class Session(Participants):
     def decide(self, segment: str | None = None) -> Decision:
         """Decide the next round, without waiting for rewards.
 
-        Raises `SessionError` where the horizon is reached, `SegmentEndedError` where the segment's end was drawn,
-        `NobodyLeftError` where nobody is left to serve, and `PausedError` where all that is left is paused.
+        Raises `SeasonEndedError` where the horizon is reached or the session's end was drawn, `SegmentEndedError` where
+        the segment's was, `NobodyLeftError` where nobody is left to serve, and `PausedError` where all that is left is
+        paused; all are `SessionError`.
 
         Parameters
         ----------
@@ -296,7 +298,9 @@ class Session(Participants):
                 "one more; open a new session to go on there"
             )
         end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
-        return SessionError(f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on")
+        return SeasonEndedError(
+            f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on"
+        )
 
     def _closed_windows(self, window: int) -> list[int]:
         """Return the decisions whose window is over before the next round."""
@@ -308,23 +312,26 @@ class Session(Participants):
         least, next_ = self.rewards.low, self.round + 1
         for decision in closed:
             self._enter(decision, least, ticks(least))
+        if self.history:
+            self._past.close(closed)
         first = max(self._oldest, next_ - window)
         self._oldest = next((decision for decision in range(first, next_) if decision in self.pending), next_)
         return min(window, self._oldest + window - next_ + 1)
 
-    def reward(self, decision: int, value: float) -> None:
+    def reward(self, decision: int, value: float) -> Literal["late"] | None:
         """Enter the reward of a decision, by its id: once, in any order, at any later time.
 
-        Entering the same value again does nothing. Raises `SessionError` for an unknown id, a reward outside the
-        session's family, or a different value for the same id.
+        Entering the same value again does nothing. A reward after its window changes nothing either, and "late" is
+        returned; without `history` this is so for each decision whose window is over. Raises `SessionError` for an
+        unknown id, a reward outside the session's family, or a different value for the same id.
         """
         if type(decision) is not int:
             decision = self._checked_id(decision)
         if decision not in self.pending:
-            self._repeated(decision, value)
-            return
+            return self._repeated(decision, value)
         value = self._checked(value)
         self._enter(decision, value, ticks(value))
+        return None
 
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
         """Enter rewards, as pairs of id and value, of different decisions that await one.
@@ -382,8 +389,11 @@ class Session(Participants):
             )
         return number
 
-    def _repeated(self, decision: int, value: float) -> None:
+    def _repeated(self, decision: int, value: float) -> Literal["late"] | None:
         self._checked_id(decision)
+        if self.window is not None and self._was_closed(decision, self.window):
+            self._checked(value)
+            return "late"
         if not self.history:
             raise SessionError(f"decision {decision} already has its reward, got {value!r}; a reward is final")
         before = self._past.value(decision)
@@ -392,6 +402,14 @@ class Session(Participants):
                 f"decision {decision} already has reward {before!r}, got {value!r}; a reward is final, "
                 "only the same value may be sent again"
             )
+        return None
+
+    def _was_closed(self, decision: int, window: int) -> bool:
+        """Whether a decision's window ended without a reward; or, if the session forgets them, whether it is over."""
+        if self.history:
+            return self._past.was_closed(decision)
+        places = min(places_of(part.attention) or 1 for part in self.terms.parts.values())
+        return decision + window * places <= self.round
 
     @property
     def probability(self) -> float | None:
@@ -523,8 +541,9 @@ def session(
         If False, the session forgets a decision once its reward is in: memory does not grow, the ledger stays empty,
         and a repeated reward is an error, so the caller must keep the books.
     window : int, optional
-        A reward still missing after this many rounds is entered as the lowest possible one. Without a window a
-        commitment waits for its rewards, in rounds that all agents share.
+        A reward still missing after this many rounds is entered as the lowest possible one; one that comes later is
+        "late", as `Session.reward` says. Without a window a commitment waits for its rewards, in rounds that all
+        agents share.
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         "at-random": each round is the last with chance 1 / horizon. The last one follows from the seed and is
         `Session.last`, which providers must not know.

@@ -10,6 +10,7 @@ import json
 import math
 import zlib
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, repeat
 from operator import sub
@@ -176,11 +177,15 @@ class SessionEntry(NamedTuple):
 
 
 class SessionHistory:
-    """Every decision with its reward, in columns: 24 bytes per decision, and 4 more with segments."""
+    """Every decision with its reward, in columns: 24 bytes per decision, and 4 more with segments.
+
+    `_closed` has the decisions whose window ended without a reward, in their order.
+    """
 
     def __init__(self) -> None:
         self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
         self._segment_of = array("i")  # empty if there are none
+        self._closed = array("q")
 
     def add(self, agent: int, arm: int, count: int, segment: int | None) -> None:
         """Add `count` decisions for the same arm, with rewards still to come."""
@@ -192,6 +197,14 @@ class SessionHistory:
 
     def enter(self, decision: int, value: float) -> None:
         self._value_of[decision - 1] = value
+
+    def close(self, decisions: Sequence[int]) -> None:
+        """Note decisions whose window has ended; those before them are noted."""
+        self._closed.extend(decisions)
+
+    def was_closed(self, decision: int) -> bool:
+        at = bisect_left(self._closed, decision)
+        return at < len(self._closed) and self._closed[at] == decision
 
     def value(self, decision: int) -> float:
         """Return the reward of a decision; NaN if it has not arrived."""
@@ -210,6 +223,7 @@ class SessionHistory:
             "arm_of": self._arm_of.tolist(),
             "value_of": [None if math.isnan(value) else value for value in self._value_of],
             **({"segment_of": self._segment_of.tolist()} if self._segment_of else {}),
+            **({"closed": self._closed.tolist()} if self._closed else {}),
         }
 
     @classmethod
@@ -218,4 +232,5 @@ class SessionHistory:
         history._agent_of, history._arm_of = array("q", data["agent_of"]), array("q", data["arm_of"])
         history._value_of = array("d", [math.nan if value is None else value for value in data["value_of"]])
         history._segment_of = array("i", data.get("segment_of", ()))
+        history._closed = array("q", data.get("closed", ()))
         return history
