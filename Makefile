@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many pr
 .PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce study figures \
         prove lemmas reservoir-cases bar-cases reservoir-comparison copy-power audit-power \
         board-data docs error-table test-long test-serve-long test-kernels-long js-long test-gpu log-data real-copy-power \
-        bench bench-gpu clean
+        bench bench-gpu wheel clean
 
 # Byte code is written on first use: compiling all of it beforehand takes longer than the rest of an installation.
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
@@ -24,7 +24,7 @@ $(DEMO): pyproject.toml constraints.txt
 	@touch $@
 
 $(INSTALLED): $(DEMO)
-	@echo "Installing everything for development: compilers, the service, logs, boards, tests (some two minutes)"
+	@echo "Installing everything for development: the service, logs, boards, tests (some two minutes)"
 	@$(PIP) --editable ".[dev]"
 	@touch $@
 
@@ -88,9 +88,14 @@ layers: $(INSTALLED)
 docs: $(INSTALLED)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir build/doctrees docs build/docs
 
-# Compiled once and kept beside the sources, or every process of the tests would compile them for itself.
+# Built when a source of them has changed, once for all processes of the tests.
 kernels: $(INSTALLED)
-	$(BIN)/python tests/support/compile_kernels.py
+	$(BIN)/python -c "from cloneproof.engines.monte_carlo.native.library import library; library()"
+
+# One wheel for Python 3.11 and later, tried in a new environment without a compiler on the path.
+wheel: $(INSTALLED)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(BIN)/python tests/support/try_wheel.py dist
 
 # Every bad call of tests/errors/*.txt with the sentence that it gets today; a review reads the difference.
 error-table: $(INSTALLED)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from importlib.util import find_spec
 from operator import itemgetter
 
 from cloneproof._clock import count_work
@@ -37,7 +36,8 @@ from cloneproof.bounds import second_account_floor
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import kernel_outcomes, run_seconds
+from cloneproof.engines.monte_carlo.outcomes import kernel_for
+from cloneproof.engines.monte_carlo.sampler import kernel_outcomes, kernels_installed, run_seconds
 from cloneproof.errors import CloneproofError
 from cloneproof.laws.points import points
 from cloneproof.market.market import Agent, Market, full_copies
@@ -122,15 +122,13 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
     Sampled in worlds with given rates, the same with and without the account; the error is 2.58 standard errors. None
     if no compiled kernel plays the mechanism, or its runs are too long.
     """
-    if find_spec("numba") is None:
+    if not kernels_installed():
         return None
     kinds = len({agent.priors for agent in market.agents})
     cost = 2 * kinds * run_seconds(Job(market, candidate, full_copies(market.agents, None)))
     runs = max(FEWEST, min(MOST, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return None
-    from cloneproof.engines.monte_carlo.outcomes import kernel_for  # late: without the compiler there is none
-
     count_work(runs * cost)
     worlds = drawn_means(market, (sampling.seed, 5), runs)
     worth = []

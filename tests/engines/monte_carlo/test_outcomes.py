@@ -10,8 +10,8 @@ import cloneproof as cp
 from cloneproof.engines.monte_carlo.blocks.kernel import run_blocks
 from cloneproof.engines.monte_carlo.compiling import source_stamp
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.numba_runs import begin_run, close_run, rank_by_word
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
-from cloneproof.engines.monte_carlo.runs import begin_run, close_run, rank_by_word
 from cloneproof.engines.monte_carlo.stepping.rounds import run_any
 from cloneproof.engines.reference import drawn_means
 from cloneproof.market import full_copies

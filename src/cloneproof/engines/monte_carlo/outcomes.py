@@ -1,16 +1,13 @@
 """Outcomes of a range of runs, by the fastest kernel that applies.
 
-To add a kernel, write two functions and list them in `KERNELS`, the fastest kernel first:
+To add a kernel, write a header in `native`, and here two functions, and list them in `KERNELS`, the fastest first:
 
 - `applies(job)` reads the job only, and is False for anything it does not know.
 - `kernel(job, means, streams, results)` plays runs, a row of each array being one of them, and fills in `RunResults`. A
   row depends only on the job, its means and its stream, not on the thread, the chunk or earlier work. So take random
-  numbers by their place, `(seed, run, arm, pull)` or `(seed, run, arm, block)`, through `_randomness`, with the stream
-  numbers of `mechanisms/online/streams.py`, and keep sums exactly (in ticks). A kernel that steps like the session must
-  give the session's bits; one that draws blocks, the session's laws.
-
-`compiling.py` has the decorators. Cache only the outermost function on disk, and give each cached kernel a unique name:
-the compiler's cache confuses two of the same name.
+  numbers by their place, `(seed, run, arm, pull)` or `(seed, run, arm, block)`, as `native/streams.h` has them, and
+  keep sums exactly (in ticks). A kernel that steps like the session must give the session's bits; one that draws
+  blocks, the session's laws. docs/engines.md tells how a kernel comes to be.
 """
 
 from __future__ import annotations
@@ -18,10 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from typing import Final
 
-from cloneproof.engines.monte_carlo import ranked_pages as numba_pages
-from cloneproof.engines.monte_carlo.blocks import kernel as numba_blocks
+from cloneproof.engines.monte_carlo import numba_kernels
 from cloneproof.engines.monte_carlo.committing import blocks_apply, play_blocks
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
 from cloneproof.engines.monte_carlo.pages import (
@@ -38,10 +35,8 @@ from cloneproof.engines.monte_carlo.reservoirs import (
     slot_blocks_apply,
     slots_apply,
 )
-from cloneproof.engines.monte_carlo.rounds import play_stepping, stepping_applies
+from cloneproof.engines.monte_carlo.rounds import play_stepping, stepping_applies, usual_bandit
 from cloneproof.engines.monte_carlo.runs import Kernel, played
-from cloneproof.engines.monte_carlo.stepping import rounds as numba_rounds
-from cloneproof.engines.monte_carlo.stepping.plan import usual_bandit
 
 Kernels = tuple[tuple[str, Callable[[Job], bool], Kernel], ...]
 
@@ -51,14 +46,14 @@ KERNELS: Final[Kernels] = (
     ("slots", slots_apply, play_slots),  # the same, pull by pull
     ("index on slots", falling_applies, play_slot_blocks),  # the same loop, slots ranked by an index or by a bar
     ("stepping", stepping_applies, play_stepping),  # all other rules, round by round
-    ("blocks", numba_blocks.blocks_apply, numba_blocks.play_blocks),  # hold-out scores
-    ("stepping", numba_rounds.stepping_applies, numba_rounds.play_stepping),  # these, and samples
+    ("blocks", numba_kernels.blocks_apply, numba_kernels.play_blocks),  # hold-out scores
+    ("stepping", numba_kernels.stepping_applies, numba_kernels.play_stepping),  # these, and samples
 )
 
 SLATE_KERNELS: Final[Kernels] = (
     ("laboratory", laboratory_applies, play_laboratory),  # reservoirs
     ("ranked pages", ranked_pages_apply, play_ranked_pages),  # usual bandits
-    ("ranked pages", numba_pages.ranked_pages_apply, numba_pages.play_ranked_pages),  # other indices
+    ("ranked pages", numba_kernels.ranked_pages_apply, numba_kernels.play_ranked_pages),  # other indices
 )  # for markets with positions, page by page, which no other kernel plays
 
 TO_RANDOM_ENDS: Final = (play_slot_blocks, play_slots)
@@ -74,9 +69,11 @@ def kernel_for(job: Job) -> tuple[str, Callable[[Job, int, int], Outcomes]]:
 
 
 def slow_reason(job: Job) -> str | None:
-    """Say why the reference simulator runs the job in Python, if its epochs are the reason."""
+    """Say why the reference simulator runs the job in Python, where that is known."""
     if kernel_for(job)[0] != "reference":
         return None
+    if find_spec("numba") is None and any(rule.index == "own" for rule in job.mechanism.rules):
+        return "a rule of one's own is sampled in plain Python: pip install 'cloneproof[rules]' to compile it"
     if job.market.ends == "at-random":
         return "no compiled kernel plays this mechanism to a random end: the reference simulator does, which is slow"
     if not job.mechanism.in_epochs:

@@ -63,7 +63,7 @@ def posterior_seconds(job: Job) -> float:
 
 def posterior_block_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Play runs first, .., first + count - 1; a run has random numbers of its own."""
-    from cloneproof.engines.monte_carlo.runs import played  # late: it needs a compiler, the constants do not
+    from cloneproof.engines.monte_carlo.runs import played
 
     return played(_play, job, first, count)
 

@@ -17,17 +17,10 @@ import numpy as np
 from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, uncounted, uniform, word
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.runs import (
-    ZERO,
-    RunResults,
-    arm_table,
-    begin_run,
-    first_arms,
-    level_stream,
-    streams_of,
-)
+from cloneproof.engines.monte_carlo.numba_runs import ZERO, begin_run, level_stream, streams_of
+from cloneproof.engines.monte_carlo.rounds import logarithm_table
+from cloneproof.engines.monte_carlo.runs import RunResults, arm_table, first_arms
 from cloneproof.engines.monte_carlo.stepping.functions import compiled_priority, priority_at
-from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table
 from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, TIE_STREAM
 from cloneproof.mechanisms.rule import PriorityInputs, Rule
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from itertools import accumulate, chain
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -22,6 +22,9 @@ KINDS: Final[tuple[IndexKind, ...]] = (
     "ucb", "kl-ucb", "steady-ucb", "steady-kl-ucb", "mean", "none", "posterior", "epsilon-greedy", "own",
 )  # fmt: skip
 """In the order of `rules.h`."""
+Bandit = Literal["ucb", "thompson", "epsilon-greedy"]
+LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
+MOST_LEADING: Final = 100_000  # arms of UCB
 USES_LOGARITHM: Final = ("ucb", "kl-ucb", "own")  # or may, as a user's function
 
 
@@ -96,3 +99,30 @@ def ziggurat() -> FloatArray:
     """Return ends and inner parts of the layers in turn, then their heights."""
     layers = np.stack([ENDS, WITHIN], axis=1).ravel()
     return np.concatenate([layers, HEIGHTS])
+
+
+def usual_bandit(job: Job) -> Bandit | None:
+    """Say which usual bandit a job of the stepping kernel is: one of those that have a kernel of a GPU, or None.
+
+    UCB also with two levels, and its sums are those by original.
+    """
+    mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
+    if not mechanism.never_clears or not mechanism.scoring.counts_all or mechanism.fallback is not None:
+        return None
+    if _has_table(rule) and (mechanism.flat or _has_table(mechanism.rules[0], or_slow=True)):
+        known = family.law in ("coin", "point")
+        within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
+        return "ucb" if known and within else None
+    flat = mechanism.flat and mechanism.keeps_all_arms and family.law == "coin"
+    usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
+    if flat and usual and rule.index == "posterior" and not rule.parameters:
+        return "thompson"
+    return "epsilon-greedy" if flat and usual and rule.index == "epsilon-greedy" else None
+
+
+def _has_table(rule: Rule, or_slow: bool = False) -> bool:
+    """Whether a rule is UCB as its table has it, with a constant for which no float overflows or vanishes."""
+    if rule.index != "ucb" and not (or_slow and rule.index == "slow-ucb"):
+        return False
+    explores_once = rule.explore == 1 and rule.order == "round-robin"
+    return explores_once and not rule.commits and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9

@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import os
-import sys
 import threading
 import time
 from collections import deque
@@ -21,7 +20,6 @@ from concurrent.futures import Executor, Future
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
@@ -41,6 +39,9 @@ from cloneproof.engines.monte_carlo.job import (
     check_sums,
     reference_outcomes,
 )
+from cloneproof.engines.monte_carlo.native import library
+from cloneproof.engines.monte_carlo.outcomes import outcomes as outcomes_of_runs
+from cloneproof.engines.monte_carlo.outcomes import seconds_of_run, slow_reason
 from cloneproof.engines.monte_carlo.statistics import (
     Estimands,
     RunTotals,
@@ -66,7 +67,7 @@ ENOUGH: Final = 100  # runs, or pairs of runs, that a budget must allow for a ho
 ROUND_NUMBERS: Final = (5, 2, 1)  # a horizon that fits is one of these times a power of ten
 FREE: Final[BoundsName] = "distribution-free"
 RUNS, FEW_RUNS = 1000, 50  # by default, if no runs and no seconds are given: with the compiled kernels, and without
-SLOW: Final = "sampled in plain Python: pip install 'cloneproof[fast]' makes it about a thousand times faster"
+SLOW: Final = "sampled in plain Python, about a thousand times slower: "
 MOST_RUNS, MOST_THREADS = 10**12, 4096
 PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
 CARD_CHUNK: Final = 1 << 18  # runs of a launch
@@ -131,9 +132,6 @@ def run_seconds(job: SamplingJob[Any]) -> float:
     """Estimate the seconds that a usual core takes for a run."""
     if not isinstance(job, Job) or not kernels_installed():
         return job.market.horizon / ROUNDS_IN_PYTHON
-    load_kernels()
-    from cloneproof.engines.monte_carlo.outcomes import seconds_of_run
-
     return sum(map(seconds_of_run, job.parts))
 
 
@@ -334,28 +332,19 @@ ChunkOutcomes = Callable[[J, int, int], Outcomes]  # of a job, (first run, count
 
 
 def kernels_installed() -> bool:
-    """Whether the compiler of the kernels is installed: the extra `fast`."""
-    return find_spec("numba") is not None
-
-
-def load_kernels() -> None:
-    """Load the compiler, once; it takes a second."""
-    if "cloneproof.engines.monte_carlo.outcomes" not in sys.modules:
-        by_deadline(import_module, "cloneproof.engines.monte_carlo.outcomes")
+    """Whether the kernels are there: they are built with the package where there is a C++ compiler."""
+    return library.missing() is None
 
 
 def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Return the outcomes by the fastest kernel; the compiler is loaded when first needed.
+    """Return the outcomes by the fastest kernel.
 
-    Without the compiler the reference simulator plays the runs: the same law, far slower.
+    Without the kernels the reference simulator plays the runs: the same law, far slower.
     """
     check_sums(job)
     if not kernels_installed():
         return reference_outcomes(job, first, count)
-    load_kernels()
-    from cloneproof.engines.monte_carlo.outcomes import outcomes
-
-    return by_deadline(outcomes, job, first, count)
+    return by_deadline(outcomes_of_runs, job, first, count)
 
 
 def sample(
@@ -403,8 +392,6 @@ def sample(
         why = "the budget is spent" if stopped == "budget" else "interrupted"
         notes = (f"{why}: partial result of {totals.runs}{'' if runs is None else f' of {runs}'} runs",)
     if isinstance(job, Job) and kernels_installed():  # a black box is slow by itself
-        from cloneproof.engines.monte_carlo.outcomes import slow_reason
-
         reasons = dict.fromkeys(map(slow_reason, job.parts))
         notes += tuple(reason for reason in reasons if reason is not None)
     whole, *parts = (
@@ -482,8 +469,6 @@ class RunSource(NamedTuple):
 def checked_device(device: object) -> DeviceName:
     """Return the device, or raise an error; also if a GPU is requested and there is none."""
     name: DeviceName = known(device, get_args(DeviceName), "device", EngineError)  # type: ignore[assignment]
-    if name == "gpu" and not kernels_installed():
-        raise EngineError("expected a GPU for device 'gpu', got no compiler; pip install 'cloneproof[gpu]'")
     if name == "gpu":
         from cloneproof.engines.monte_carlo.gpu.launch import require_card
 
@@ -499,8 +484,8 @@ def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> Run
     >>> run_source("cpu", [job], 1000).notes
     ()
     """
-    cores = RunSource(kernel_outcomes, notes=() if kernels_installed() else (SLOW,))
-    if device == "cpu" or (device == "auto" and find_spec("cupy") is None) or not kernels_installed():
+    cores = RunSource(kernel_outcomes, notes=() if kernels_installed() else (f"{SLOW}{library.missing()}",))
+    if device == "cpu" or (device == "auto" and find_spec("cupy") is None):
         return cores
     listed = [part for job in jobs for part in job.parts]
     from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes, why_no_card

@@ -29,8 +29,7 @@ from cloneproof.engines.monte_carlo.compiling import (
     word,
 )
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.runs import (
-    ARM_FIELDS,
+from cloneproof.engines.monte_carlo.numba_runs import (
     INDEX,
     NEVER,
     NONE,
@@ -38,19 +37,15 @@ from cloneproof.engines.monte_carlo.runs import (
     ORDERS,
     ROUND_ROBIN,
     ZERO,
-    ArmTable,
-    RunResults,
     all_explored,
-    arm_table,
     begin_run,
     close_run,
-    first_arms,
     level_stream,
     pay,
-    played,
     rank_by_word,
     streams_of,
 )
+from cloneproof.engines.monte_carlo.runs import ARM_FIELDS, ArmTable, RunResults, arm_table, first_arms, played
 from cloneproof.market.rewards import FamilyLaw
 from cloneproof.mechanisms.mechanism import Epoch, running_epochs
 from cloneproof.mechanisms.online.streams import EXPLORE_STREAM, TIE_STREAM

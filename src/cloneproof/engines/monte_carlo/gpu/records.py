@@ -13,11 +13,11 @@ import numpy.typing as npt
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._randomness import substream
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.native.records import ORDERS
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.monte_carlo.reservoirs import holds_contest
-from cloneproof.engines.monte_carlo.runs import ORDERS, arm_table, first_arms
-from cloneproof.engines.monte_carlo.stepping.plan import LONGEST, MOST_LEADING, logarithm_table, usual_bandit
-from cloneproof.mechanisms import arithmetic
+from cloneproof.engines.monte_carlo.rounds import LONGEST, MOST_LEADING, logarithm_table, usual_bandit, ziggurat
+from cloneproof.engines.monte_carlo.runs import arm_table, first_arms
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.sample import Sample
 
@@ -206,13 +206,6 @@ def _whole_bonus(slow: bool, constant: float, completed: bool, horizon: int) -> 
     root = np.sqrt(exact)  # correctly rounded in NumPy as in Python
     scale = 2.0 ** math.floor(math.log2(LARGEST_INDEX / (1.0 + float(root[-1]))))
     return WholeBonus(exact, np.rint(scale * root).astype(np.uint32), int(completed), scale)
-
-
-@lru_cache(maxsize=1)
-def ziggurat() -> FloatArray:
-    """Return ends and inner parts of the layers in turn, then their heights."""
-    layers = np.stack([arithmetic.ENDS, arithmetic.WITHIN], axis=1).ravel()
-    return np.concatenate([layers, arithmetic.HEIGHTS])
 
 
 def card_pays(jobs: Sequence[Job], runs: int | None, cores: int) -> bool:

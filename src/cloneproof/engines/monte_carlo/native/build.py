@@ -21,6 +21,8 @@ FOLDER = Path(__file__).resolve().parent
 OPTIONS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fPIC", "-shared", "-g0")
 LEVELS = {"x86-64": ("-march=x86-64-v2",), "x86-64-v3": ("-march=x86-64-v3",)}  # v3 has fused products and AVX2
 X86 = ("x86_64", "AMD64", "amd64")
+CPU_FLAGS = Path("/proc/cpuinfo")
+FUSED = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}  # what x86-64-v3 needs
 
 
 def source_digest(folder: Path = FOLDER) -> str:
@@ -35,6 +37,16 @@ def library_names() -> dict[str, tuple[str, ...]]:
     """Return the file of each build, and its options: the fastest last."""
     levels = LEVELS if platform.machine() in X86 else {platform.machine(): ()}
     return {f"kernels-{name}.so": options for name, options in levels.items()}
+
+
+def best_name() -> str:
+    """Return the build for this processor; CLONEPROOF_PORTABLE=1 asks for the one that runs on any."""
+    names = list(library_names())
+    try:
+        flags = set(CPU_FLAGS.read_text().partition("flags")[2].partition("\n")[0].split())
+    except OSError:
+        flags = set()
+    return names[-1 if flags >= FUSED and os.environ.get("CLONEPROOF_PORTABLE") != "1" else 0]
 
 
 def compiler() -> list[str] | None:

@@ -10,8 +10,6 @@ theirs; elsewhere such a library is refused.
 from __future__ import annotations
 
 import ctypes
-import fcntl
-import os
 import re
 import subprocess
 import sys
@@ -25,8 +23,6 @@ from cloneproof.engines.monte_carlo.native import build
 from cloneproof.errors import EngineError
 
 CHECKOUT: Final = build.FOLDER.parents[4] / "setup.py"  # beside `src`, where sources are edited
-CPU_FLAGS: Final = Path("/proc/cpuinfo")
-FUSED: Final = {"avx2", "bmi1", "bmi2", "f16c", "fma", "lzcnt", "movbe"}  # what x86-64-v3 needs; lzcnt is called abm
 INSTALL: Final = "install a C++ compiler (on Debian: apt install g++) and install cloneproof again"
 
 
@@ -100,7 +96,7 @@ def library() -> ctypes.CDLL:
 
 def loaded(folder: Path, checkout: bool) -> ctypes.CDLL:
     """Load the library of a folder, built from the sources there."""
-    path, digest = folder / _best_name(), build.source_digest(folder)
+    path, digest = folder / build.best_name(), build.source_digest(folder)
     if checkout and not _is_of(path, digest):
         _build(folder, path, digest)
     if not path.exists():
@@ -117,6 +113,8 @@ def _is_of(path: Path, digest: str) -> bool:
 
 def _build(folder: Path, path: Path, digest: str) -> None:
     """Build the library of a checkout, one process at a time."""
+    import fcntl  # late: Windows has none, and builds nothing here
+
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if _is_of(path, digest):  # another process has built it meanwhile
@@ -131,15 +129,3 @@ def _build(folder: Path, path: Path, digest: str) -> None:
             raise EngineError(f"the kernels do not compile:\n{problem.stderr.strip()}") from None
         except OSError as problem:
             raise EngineError(f"the kernels cannot be built: {problem}; make {folder} writable") from None
-
-
-def _best_name() -> str:
-    """Return the build for this processor."""
-    names = list(build.library_names())
-    if len(names) == 1 or os.environ.get("CLONEPROOF_PORTABLE") == "1":
-        return names[0]
-    try:
-        flags = set(CPU_FLAGS.read_text().partition("flags")[2].partition("\n")[0].replace("abm", "lzcnt").split())
-    except OSError:
-        return names[0]
-    return names[-1 if flags >= FUSED else 0]

@@ -28,7 +28,7 @@ from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 from cloneproof.engines.monte_carlo.compiling import average, compiled, inlined, plus, uncounted, uniform, word
-from cloneproof.engines.monte_carlo.runs import BLOCK, INDEX, NONE, ONE, ZERO, all_explored, rank_by_word
+from cloneproof.engines.monte_carlo.numba_runs import BLOCK, INDEX, NONE, ONE, ZERO, all_explored, rank_by_word
 from cloneproof.engines.monte_carlo.stepping.functions import (
     MOST_FLOATS,
     NativeFunction,

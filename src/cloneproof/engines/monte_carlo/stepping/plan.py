@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import accumulate, chain
-from typing import Final, Literal, NamedTuple
+from itertools import accumulate
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.runs import ARM_FIELDS, NEVER, ORDERS, ArmTable, arm_table
+from cloneproof.engines.monte_carlo.numba_runs import NEVER, ORDERS
+from cloneproof.engines.monte_carlo.rounds import logarithm_table
+from cloneproof.engines.monte_carlo.runs import ARM_FIELDS, ArmTable, arm_table
 from cloneproof.engines.monte_carlo.stepping.functions import (
     FAMILIES,
     USES_LOGARITHM,
@@ -22,42 +22,11 @@ from cloneproof.engines.monte_carlo.stepping.functions import (
 )
 from cloneproof.engines.monte_carlo.stepping.levels import CANDIDATE, LEVEL
 from cloneproof.market.market import MOST_ARMS
-from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.sample import Admission
 
-Bandit = Literal["ucb", "thompson", "epsilon-greedy"]
-LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
-MOST_LEADING: Final = 100_000  # arms of UCB
 ARM: Final = np.dtype([*ARM_FIELDS, ("word", "u8"), ("rank", "i8")], align=True)
-
-
-def usual_bandit(job: Job) -> Bandit | None:
-    """Say which usual bandit a job of the stepping kernel is: one of those that have a kernel of a GPU, or None.
-
-    UCB also with two levels, and its sums are those by original.
-    """
-    mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
-    if not mechanism.never_clears or not mechanism.scoring.counts_all or mechanism.fallback is not None:
-        return None
-    if _has_table(rule) and (mechanism.flat or _has_table(mechanism.rules[0], or_slow=True)):
-        known = family.law in ("coin", "point")
-        within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
-        return "ucb" if known and within else None
-    flat = mechanism.flat and mechanism.keeps_all_arms and family.law == "coin"
-    usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
-    if flat and usual and rule.index == "posterior" and not rule.parameters:
-        return "thompson"
-    return "epsilon-greedy" if flat and usual and rule.index == "epsilon-greedy" else None
-
-
-def _has_table(rule: Rule, or_slow: bool = False) -> bool:
-    """Whether a rule is UCB as its table has it, with a constant for which no float overflows or vanishes."""
-    if rule.index != "ucb" and not (or_slow and rule.index == "slow-ucb"):
-        return False
-    explores_once = rule.explore == 1 and rule.order == "round-robin"
-    return explores_once and not rule.commits and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9
 
 
 class RuleNumbers(NamedTuple):
@@ -111,12 +80,6 @@ def rule_numbers(rule: Rule, horizon: int, pick: int) -> RuleNumbers:
         logarithms=logarithm_table(horizon) if rule.index in USES_LOGARITHM else np.zeros(0),
         siblings=rule.siblings,
     )
-
-
-@lru_cache(maxsize=4)
-def logarithm_table(horizon: int) -> FloatArray:
-    """Return ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
-    return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)
 
 
 def most_sampled(running: Mechanism, horizon: int) -> int:

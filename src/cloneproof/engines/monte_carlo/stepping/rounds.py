@@ -17,10 +17,9 @@ from numba.core.errors import NumbaError
 from cloneproof._arrays import FloatArray, WordArray
 from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, ticks, uncounted, uniform, word
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.runs import (
+from cloneproof.engines.monte_carlo.numba_runs import (
     ONE,
     ZERO,
-    RunResults,
     admitted_arms,
     begin_run,
     close_run,
@@ -29,6 +28,7 @@ from cloneproof.engines.monte_carlo.runs import (
     rank_by_word,
     streams_of,
 )
+from cloneproof.engines.monte_carlo.runs import RunResults
 from cloneproof.engines.monte_carlo.stepping.functions import (
     RuleFunctions,
     compiled_family,
