@@ -117,13 +117,6 @@ def recommended(seconds: float, **question: Any) -> str:
     return cp.recommend(**question, search=cp.Search(seconds=seconds)).choice.name
 
 
-def compared(seconds: float) -> str:
-    """Two mechanisms that are sampled; each by itself where it is for compiling both."""
-    names, search = ["ucb1", "thompson"], cp.Search(seconds=seconds)
-    asked = [[name] for name in names] if seconds == WARMING else [names]
-    return ", ".join(str(row.verdict) for few in asked for row in cp.compare(crowd(20_000), few, search=search))
-
-
 def searched(count: int, agents: int, seconds: float) -> str:
     """A search for copies."""
     found = find_copies(arms(count, agents), same=["title"], seconds=seconds)
@@ -157,7 +150,6 @@ JOBS: dict[str, Callable[[float], str]] = {
             [cp.Agent(f"a{k}", 3, cp.Discrete([0.01 + k * 1e-4, 0.03], [0.5, 0.5])) for k in range(60)], horizon=10**7
         ),
     ),
-    "compare, two sampled": compared,
     "equilibrium, 3 agents, ucb1": lambda seconds: (
         cp.equilibrium(few(2000), cp.mechanism("ucb1"), runs=500, seconds=seconds).status
     ),

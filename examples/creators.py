@@ -26,7 +26,6 @@ WIDTH = 40  # of the longest bar
 NEXT = (
     ".venv/bin/cloneproof audit examples/creators.toml -m reservoir   # its proof",
     "make venv                                          # the rest: some two minutes",
-    ".venv/bin/cloneproof compare examples/creators.toml          # every mechanism",
     ".venv/bin/cloneproof recommend examples/creators.toml           # what to run",
     ".venv/bin/cloneproof example log build/clicks.csv            # a log to try",
     ".venv/bin/cloneproof log build/clicks.csv               # who seems to copy?",

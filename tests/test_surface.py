@@ -10,7 +10,7 @@ from support.command import run
 
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
 ASKED = {
-    "audit": (MARKET, cp.mechanism("ucb1")), "compare": (MARKET, ["etc"]), "evaluate": (MARKET, cp.mechanism("ucb1")),
+    "audit": (MARKET, cp.mechanism("ucb1")), "evaluate": (MARKET, cp.mechanism("ucb1")),
     "gain": (MARKET, cp.mechanism("ucb1"), "ana", (2, 1)), "recommend": (MARKET,),
 }  # fmt: skip
 

@@ -77,7 +77,6 @@ from cloneproof.mechanisms import Mechanism, Session, mechanism, rule, session
 
 if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof import adapters, boards, examples, paper, results
-    from cloneproof.advice.comparison import compare
     from cloneproof.advice.recommend import recommend
     from cloneproof.analysis.equilibrium import equilibrium
     from cloneproof.analysis.properties.conformance import check_mechanism
@@ -88,7 +87,7 @@ if TYPE_CHECKING:  # these load when they are first asked for
 __all__ = [
     "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "LogOdds", "Market", "Mechanism", "Mixture", "Point",
     "Search", "SegmentVectors", "Session", "Uniform",
-    "adapters", "audit", "boards", "bounds", "check_mechanism", "compare", "equilibrium", "errors", "evaluate",
+    "adapters", "audit", "boards", "bounds", "check_mechanism", "equilibrium", "errors", "evaluate",
     "examples", "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule",
     "same_items", "save_market", "session", "simulate", "sweep",
 ]  # fmt: skip
@@ -98,7 +97,6 @@ _LATE = {  # name: the module that has it, or that it is
     "boards": "cloneproof.boards",
     "examples": "cloneproof.examples",
     "check_mechanism": "cloneproof.analysis.properties.conformance",
-    "compare": "cloneproof.advice.comparison",
     "equilibrium": "cloneproof.analysis.equilibrium",
     "paper": "cloneproof.paper",
     "read_log": "cloneproof.logs.reading",

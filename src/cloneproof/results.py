@@ -8,7 +8,6 @@ Each has `to_dict()`, which is also the command line's `--json`, or is a plain n
 1.5
 """
 
-from cloneproof.advice.comparison import Comparison
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.audit.result import Audit, CopyLimit, Deduplication, InformedGain, KnowledgeGain, NearCopyGain
 from cloneproof.analysis.audit.search_result import Witness
@@ -23,7 +22,6 @@ from cloneproof.sweeps.table import SweepTable
 
 __all__ = [
     "Audit",
-    "Comparison",
     "Conformance",
     "CopyLimit",
     "Decision",

@@ -1,7 +1,5 @@
 """One's own rules and policies beside the catalogue."""
 
-import math
-
 import cloneproof as cp
 from cloneproof._clock import budget_clock
 from support.black_box_policies import InTurn
@@ -15,16 +13,6 @@ def fewest(inputs):
 
 
 OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
-
-
-def test_a_comparison_with_an_own_rule_and_a_policy():
-    told = []
-    with budget_clock(None):  # compiling a rule takes no counted work
-        rows = cp.compare(MARKET, ["etc"], search=cp.Search(seconds=6), own=OWN, progress=lambda *at: told.append(at))
-    assert [row.name for row in rows] == ["etc", "mine", "box"]
-    assert told[-1][:2] == (3, 3)
-    assert [row.verdict for row in rows[1:]] == ["exploitable", "exploitable"]
-    assert all(row.relative_gain > 0.3 and math.isfinite(row.regret.value) for row in rows[1:])
 
 
 def test_a_recommendation_says_why_it_is_not_ones_own():

@@ -333,10 +333,6 @@ def test_questions_that_were_left_are_exit_code_3():
     with ticking(0.1):
         left = command.run("recommend", CREATORS, "--seconds", "2", "--json")
     assert (left.returncode, json.loads(left.stdout)["left"]) == (3, True)
-    with ticking(100.0):
-        compared = command.run("compare", CREATORS, "-m", "ucb1", "--seconds", "1")
-    assert compared.returncode == 3
-    assert "No time was left for it" in compared.stdout
 
 
 def test_ctrl_c_before_anything_is_known_is_said(monkeypatch):

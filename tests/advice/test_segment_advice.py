@@ -1,4 +1,4 @@
-"""Advice and comparisons for markets with segments: sums over segments, beside one market for all."""
+"""Advice for markets with segments: sums over segments, beside one market for all."""
 
 import json
 import tomllib
@@ -87,15 +87,6 @@ def test_rates_are_echoed_as_they_were_given(advised):
 def test_segments_in_which_rates_are_the_same_share_one_answer(advised):
     parts = [*advised.by_segment.values()]
     assert parts[0] is parts[1]  # the segments are alike: half the rounds, either rate equally likely
-
-
-def test_compare_audits_the_total():
-    market = cp.Market([cp.Agent(name, 2, EXPERTS) for name in ("ana", "bo")], 400, segments=SEGMENTS)
-    rows = {row.name: row for row in cp.compare(market, ["etc", "reservoir"], search=cp.Search(seconds=6))}
-    assert rows["reservoir"].verdict == "clone-proof"
-    made = cp.mechanism("reservoir", market=market)
-    assert rows["reservoir"].regret.value == pytest.approx(cp.evaluate(market, made).regret.value)
-    assert rows["etc"].regret is not None
 
 
 def test_options_of_the_shell():

@@ -141,7 +141,7 @@ main()
     "arguments",
     [
         ("reproduce", "--out", "out"),
-        ("compare", "creators.toml", "--seconds", "600"),
+        ("recommend", "creators.toml", "--seconds", "600"),
     ],
     ids=lambda arguments: arguments[0],
 )

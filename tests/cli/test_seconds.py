@@ -22,8 +22,6 @@ TICK, SECONDS = 0.02, 4
         (("recommend", PAGE), "before everything was looked at"),
         (("recommend", *RATES), "before everything was looked at"),
         (("recommend", *SEGMENTS), "before everything was looked at"),
-        (("compare", PAGE, "-m", "thompson"), "undecided"),
-        (("compare", PAGE, "-m", "reservoir-streams"), ""),
         (("board", BATTLES, "--owners", "first-word"), "not answered"),
         (("audit", CREATORS, "-m", "thompson"), ""),
         (("audit", CREATORS, "-m", "reservoir"), ""),

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,7 +33,6 @@ from support.black_box_policies import (
     black_box_run,
     hosted,
 )
-from support.command import run as command
 from support.strategies import BINARISING, copies_of, markets, small
 
 MARKET = cp.Market(
@@ -151,18 +149,6 @@ def test_workers_that_are_closed_leave_no_thread_to_fail_while_the_interpreter_e
         manager = workers.pool._executor_manager_thread
         assert manager.is_alive()
     assert not manager.is_alive()
-
-
-def killed(*arguments):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_killed_worker_of_a_command_is_one_sentence_and_no_fault_of_ours(monkeypatch):
-    monkeypatch.setattr("cloneproof.advice.comparison.compare_one", killed)
-    done = command("compare", Path(__file__).parents[2] / "examples" / "creators.toml")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: expected worker processes to live, got one that was killed")
-    assert "fault of cloneproof" not in done.stderr
 
 
 def test_ctrl_c_is_not_the_policys_fault():

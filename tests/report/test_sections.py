@@ -13,7 +13,7 @@ from cloneproof.report.page import _draw, html_page
 from cloneproof.report.text import LONGEST_WORD, table_text, text
 from cloneproof.report.words import printable, scope_sentences
 from support.audits_by_hand import creators_audit
-from support.results_by_hand import comparison, recommendation, results
+from support.results_by_hand import recommendation, results
 
 
 def normal(words):
@@ -112,7 +112,7 @@ class Said(Result):
 
 def test_an_omission_is_noticed():
     """The same check, where a renderer has never heard of one sentence or one cell."""
-    found = comparison()
+    found = recommendation()
     places = shown(found)
     for part in (Paragraph("A sentence that nobody shows."), Table.of(("agent", "gain"), [("ana", "+12.5")])):
         more = Said(*found.sections(), Section("Scope", (part,)))

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import cloneproof as cp
-from cloneproof.advice.comparison import ComparedMechanism, Comparison
 from cloneproof.advice.recommendation import (
     AssessedMechanism,
     CheapestSeasons,
@@ -13,7 +12,6 @@ from cloneproof.advice.recommendation import (
     Recommendation,
     WrongDeclaration,
 )
-from cloneproof.analysis.audit.result import AuditState
 from cloneproof.boards.copies import BoardCopies, LikeModels, LikePair
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.faults import Fault
@@ -57,26 +55,6 @@ def nothing_recommended():
     return Recommendation(MARKET, "informed", (), {"etc": "copies pay"}, None, 200.0, False, "Use more rounds.")
 
 
-def comparison():
-    rows = [
-        ("clone-proof", AuditState.SAMPLED_PROOF, False, ""),
-        ("exploitable", AuditState.ATTACK, True, ""),
-        ("undecided", AuditState.OPEN, False, ""),
-        (None, None, False, "no time was left for it"),
-    ]
-    return Comparison(
-        tuple(
-            ComparedMechanism(
-                f"m{k}", verdict, "ana", (2, 1), regret(3.0), 0.25, state, regret(7.0), regret(8.0), exact, 5, why, 0.1
-            )
-            for k, (verdict, state, exact, why) in enumerate(rows)
-        ),
-        0.005,
-        had="4 s",
-        horizon=1000,
-    )
-
-
 def log_study():
     """Three copies of one item, found in the log; all other answers by hand."""
     rows = {"agent": [], "arm": [], "title": [], "impressions": [], "clicks": []}
@@ -96,7 +74,6 @@ def log_study():
         owners=(joint, copier),
         worth=(CopyWorth(copier, 500, *map(regret, (9.0, 7.0, 2.0))), CopyWorth(copier, 500, remark="no time")),
         verdict=PolicyAudit(attack, attack.worst, "copies of one item"),
-        comparison=comparison(),
         recommendation=recommendation(),
         cost=regret(20.0),
     )
@@ -133,7 +110,6 @@ def results(folder):
         "audit": replace(creators_audit(), by_horizon={}, thresholds=()),
         "recommendation": recommendation(),
         "nothing recommended": nothing_recommended(),
-        "comparison": comparison(),
         "evaluation": cp.evaluate(MARKET, MECHANISM),
         "gain": cp.gain(MARKET, MECHANISM, "ana", (2, 1), search=cp.Search(runs=20)),
         "equilibrium": cp.equilibrium(MARKET, MECHANISM),

@@ -1,4 +1,4 @@
-"""`cloneproof compare` (every mechanism in one market) and `cloneproof recommend` (which one to run)."""
+"""`cloneproof recommend`: which mechanism to run in a market."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from cloneproof.cli.options import (
     Caught,
     HtmlFile,
     JsonFile,
-    MarketFile,
     OwnPolicies,
     OwnRules,
     Seconds,
@@ -26,51 +25,13 @@ from cloneproof.cli.options import (
     option,
     own_by_name,
 )
-from cloneproof.cli.output import deliver, note, working
+from cloneproof.cli.output import deliver, working
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.priors import Prior
 from cloneproof.market.segments import law_from_dict
 from cloneproof.market.toml import load_market
 
 PRIOR_NAMES = {"beta": "beta", "uniform": "uniform", "logodds": "log_odds"}  # as options and as files write them
-
-
-def compare(
-    market_file: MarketFile,
-    mechanism: Annotated[
-        list[str] | None, option("NAME", "Compare only this one; repeatable.", "--mechanism", "-m")
-    ] = None,
-    rule: OwnRules = None,
-    policy: OwnPolicies = None,
-    seconds: Seconds = None,
-    thorough: Thorough = False,
-    tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
-    seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
-    html: HtmlFile = None,
-    json_file: JsonFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Audit every mechanism in a market, side by side.
-
-    The table shows verdict, best attack, gain, regret without and with that attack, and time. Each mechanism has its
-    theorem's parameters; `recommend` tunes them. Work is counted, so that one seed gives one answer; --seconds limits
-    wall-clock time for all of them together instead. The first run on a machine also compiles.
-
-    Exit codes: 0 done, 3 no time was left for some of them, 2 bad input.
-    """
-    from cloneproof.advice.comparison import compare as run_compare
-
-    check_files(html, json_file)
-    search, market = Search(seconds=seconds, seed=seed, thorough=thorough), load_market(market_file)
-    own = own_by_name(rule, policy)
-    with working("auditing") as tell:
-        rows = run_compare(market, mechanism, tolerance=tolerance, search=search, processes=2, own=own, progress=tell)
-    deliver(rows, as_json, json_file, html, data=[row.to_dict() for row in rows])
-    if rows.interrupted:
-        note(f"interrupted after {len(rows)} mechanisms")
-        raise typer.Exit(130)
-    if rows.left:
-        raise typer.Exit(UNANSWERED)
 
 
 def recommend(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from cloneproof.cli.advice import compare, recommend
+from cloneproof.cli.advice import recommend
 from cloneproof.cli.audit import audit
 from cloneproof.cli.board import board
 from cloneproof.cli.evaluate import evaluate, example, play
@@ -26,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (
-    audit, compare, recommend, log, same, board, evaluate, play, example, mechanisms, sweep, reproduce,
+    audit, recommend, log, same, board, evaluate, play, example, mechanisms, sweep, reproduce,
     serve, replay, backup, schema,
 ):  # fmt: skip
     app.command()(_command)

@@ -13,7 +13,7 @@ from cloneproof.cli.output import print_json
 
 def schema(
     what: Annotated[
-        str, typer.Argument(help="market, or the command whose --json is meant: audit, compare, evaluate, ..")
+        str, typer.Argument(help="market, or the command whose --json is meant: audit, evaluate, ..")
     ] = "market",
 ) -> None:
     """Print the JSON Schema of market files, or of --json.
@@ -39,7 +39,6 @@ def schema_of(what: str) -> dict[str, Any]:
 
 def printed_results() -> Mapping[str, Any]:
     """Return the type of what each command prints with --json."""
-    from cloneproof.advice.comparison import ComparedMechanism
     from cloneproof.advice.recommendation import Recommendation
     from cloneproof.analysis.audit.result import Audit
     from cloneproof.cli.evaluate import PrintedEvaluation
@@ -47,7 +46,6 @@ def printed_results() -> Mapping[str, Any]:
 
     return {
         "audit": Audit,
-        "compare": tuple[ComparedMechanism, ...],
         "evaluate": PrintedEvaluation,
         "recommend": Recommendation,
         "sweep": SweepTable,

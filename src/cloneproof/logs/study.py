@@ -3,8 +3,7 @@
 1. Arms that look like one item, by texts and by rewards (`analysis.copying`), and owners and originals from them
    (`originals`).
 2. The law of rates fitted to what the originals earned (`rates`), and the market of them over the log's traffic.
-3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market, or of all
-   mechanisms if no policy is named.
+3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market.
 4. What to run instead, and what that costs.
 """
 
@@ -13,15 +12,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from cloneproof._checks import number_in
-from cloneproof._clock import budget_clock, is_counted
+from cloneproof._clock import budget_clock
 from cloneproof._data import fields_of, to_data
 from cloneproof._findings import NamedFinding, WithFindings
-from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.copying.alike import duplicates
@@ -55,7 +53,6 @@ from cloneproof.logs.rates import FittedRates, fit_rates
 from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends, check_no_positions
 from cloneproof.mechanisms import Mechanism
-from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.online.slate import check_takes_positions
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
@@ -67,7 +64,6 @@ LISTED, JUDGED = 4.0, 2.0  # of so many parts of the time left, titles and rewar
 FEW, MANY = 16, 64  # rates of an item that the log makes equally likely: where laws are computed, and for sampling
 WITH_TABLE: Final = 1.7  # work of a recommendation with its table, in units of its limit
 COST_RUNS: Final = 1000  # of the advice with the items of the log, at most
-LEAST_COMPARED: Final = 5.0  # seconds for all mechanisms
 LEAST_SECONDS: Final = 0.3  # seconds without which a question is not begun
 
 
@@ -85,7 +81,6 @@ class LogStudy(WithFindings):
     policy          the policy's name; nothing where none was named
     worth           what the copies in the log are worth to their owners under the policy, the most arms too many first
     verdict         whether the policy pays for copies in the fitted market, and the deviation that shows it
-    comparison      every mechanism, if no policy is named: with a limit of time, or thoroughly
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
     cost            what the recommended mechanism loses there with the log's own items; the recommendation itself is
                     for a fresh market, of new items whose rates have the fitted law
@@ -110,7 +105,6 @@ class LogStudy(WithFindings):
     caught: CaughtShare | None
     worth: Sequence[CopyWorth] = ()
     verdict: PolicyAudit | None = None
-    comparison: Comparison | None = None
     recommendation: Recommendation | None = None
     cost: Estimate | None = None
 
@@ -148,7 +142,6 @@ class LogStudy(WithFindings):
             "originals": {owner.name: len(owner.originals) for owner in self.owners},
             "policy": self.policy or None,
             **fields_of(self, "worth", "verdict"),
-            "mechanisms": to_data(tuple(self.comparison or ())),
             "recommendation": to_data(self.recommendation),
             "cost_with_these_items": to_data(self.cost),
             "accounts": [dict(zip(columns, row, strict=True)) for row in self.accounts],
@@ -330,13 +323,11 @@ def _answer(
     if advised is not None and advised.interrupted:
         raise KeyboardInterrupt
     answers["cost"] = _cost_with_these_items(context, advised, fits)
-    context.tell(4, 5, "comparing mechanisms" if mechanism is None else "auditing the policy")
     if mechanism is not None:
+        context.tell(4, 5, "auditing the policy")
         answers["verdict"] = verdict = by_copies_of_log(worth, context.owners, context.market, context.tolerance)
         if verdict is None or context.thorough:
             answers["verdict"] = _audited(context, longest) or verdict
-    elif context.thorough or not is_counted():  # else the advice says what the others lose and pay
-        answers["comparison"] = _compared(context)
 
 
 @dataclass(frozen=True)
@@ -397,19 +388,6 @@ def _audited(context: _StudyContext, longest: int) -> PolicyAudit | None:
     if verdict.audit is not None and verdict.audit.interrupted:
         raise KeyboardInterrupt
     return verdict
-
-
-def _compared(context: _StudyContext) -> Comparison | None:
-    """Compare as many mechanisms as time allows, the fastest first."""
-    if (left := context.clock.left or 0.0) < LEAST_COMPARED:
-        context.leave("a comparison of mechanisms")
-        return None
-    comparison = compare(
-        context.market, list(CATALOGUE), tolerance=context.tolerance, search=Search(seconds=left, seed=context.seed)
-    )
-    if comparison.left:
-        context.leave(f"an audit of {', '.join(comparison.left)}")
-    return replace(comparison, rows=tuple(row for row in comparison if row.name not in comparison.left))
 
 
 def _advised(context: _StudyContext, market: Market) -> Recommendation | None:

@@ -56,8 +56,6 @@ def sections(study: LogStudy) -> Iterable[Section]:
         yield Section("What the copies earned", tuple(_worth(study)))
     if study.accounts:
         yield Section("What these accounts were paid", tuple(_accounts(study)))
-    if study.comparison:
-        yield from _within("Which mechanisms pay for copies", study.comparison)
     if study.recommendation is not None:
         yield from _within(f"What to run{' instead' if study.policy else ''}", study.recommendation, _cost(study))
     if study.verdict is not None and study.verdict.audit is not None:
@@ -165,8 +163,7 @@ def _policy_words(study: LogStudy) -> str:
     if study.verdict is None and study.policy:
         return f"Whether {study.policy} pays for copies was not decided; the notes say why.{run}"
     if study.verdict is None:
-        compared = ", so all mechanisms are compared below" if study.comparison else ""
-        return f"No policy was named (--policy){compared}.{run}"
+        return f"No policy was named (--policy).{run}"
     words = {
         "exploitable": "pays for copies",
         "clone-proof": "does not pay for copies",
@@ -179,8 +176,6 @@ def _more_work(study: LogStudy) -> list[str]:
     """Say what more work would settle."""
     open_ = [f"{what} (not begun or not ended)" for what in study.left]
     open_ += [f"whether {study.policy} pays" for _ in (1,) if study.verdict and study.verdict.verdict == "undecided"]
-    if not (study.policy or study.comparison or "a comparison of mechanisms" in study.left):
-        open_.append("which mechanisms pay for copies, each by an audit")
     if study.findings.power is None:
         open_.append("how often rewards alone would show copies")
     return [f"more work, by --thorough or more --seconds, would settle: {'; '.join(open_)}"] if open_ else []
