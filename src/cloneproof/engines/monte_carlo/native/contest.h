@@ -126,11 +126,11 @@ struct Contest : SlotRun {
     }
 
     double index_of(const Contender& row) const {
-        return plan.contest_kl ? SteadyKlUcb{width}.priority(told(row)) : SteadyUcb{width}.priority(told(row));
+        return plan.contest_kl ? SteadyKlUcb{{}, width}.priority(told(row)) : SteadyUcb{{}, width}.priority(told(row));
     }
 
     bool exceeds(const Contender& row) const {
-        return plan.contest_kl ? SteadyKlUcb{width}.exceeds(told(row), second) : SteadyUcb{width}.exceeds(told(row), second);
+        return plan.contest_kl ? SteadyKlUcb{{}, width}.exceeds(told(row), second) : SteadyUcb{{}, width}.exceeds(told(row), second);
     }
 
     // The rounds after all turns. The leader's index changes with its own rewards alone, so others matter only as one number,

@@ -26,6 +26,7 @@ template <class Rule> struct Leading : Level {
 
     // The candidate of highest priority at this clock; -1 if a priority is no number.
     i64 pick(i64 clock) {
+        if (Rule::SURE && count == 1) return 0;
         if (clock > until) {
             // Longer windows have looser bounds, shorter ones need more of them: about the best on ten to 1,000 arms.
             until = std::min(clock + std::max<i64>(8, (i64)sqrt((double)clock) / 2), rule->horizon);
@@ -47,6 +48,24 @@ template <class Rule> struct Leading : Level {
         if (own.exceeds(told(top, clock, log_clock), rivals)) return take_leader();
         leader = -1;
         return last = compared(clock, log_clock, top);
+    }
+
+    // Play the leader of a level over coins from its round `clock` on, up to a last one, for as long as it surely leads;
+    // return the number of rounds. These are picks that go straight to `take_leader`, with all numbers at hand.
+    i64 play_leader(i64 clock, i64 end) {
+        if (leader < 0 || last != leader || ties > 1 || rounds < needed) return 0;
+        Candidate& row = rows[leader];
+        const u64 limit = row.limit, first = row.tape + GOLDEN * (u64)(row.before + 1);
+        const double level = own.level(rivals), *logarithms = rule->logarithms;
+        i64 pulls = row.pulls, sum = row.sum, t = clock;
+        for (end = std::min(end, until); t <= end; ++t, ++pulls) {
+            if (!own.leads((double)sum, (double)pulls, logarithms[t], level)) break;
+            sum += mixed(first + GOLDEN * (u64)pulls) < limit;
+        }
+        if (t == clock) return 0;
+        row.pulls = pulls, row.sum = sum, row.mean = (double)sum / (double)pulls;
+        rounds += t - clock;
+        return t - clock;
     }
 
     void set_bound(i64 k) {

@@ -12,6 +12,7 @@ struct Candidate {
     i64 before, paid;  // where the candidate is an arm: pulls and payment that are not among these
     u64 tape;
     double chance;  // the mean of the arm
+    u64 limit;      // a coin shows 1 below it
     u64 key, draws;
     i64 arm;
 };

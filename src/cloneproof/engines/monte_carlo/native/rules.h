@@ -14,17 +14,19 @@ struct Told {
     i64 candidates;
 };
 
-// Whether mean + sqrt(width / pulls) is above a level by more than rounding, without a root or a quotient.
-DEVICE bool root_exceeds(double mean, i64 pulls, double width, double level) {
-    const double small = level - mean + 1e-12 * (1.0 + fabs(level));
-    return pulls > 0 && (small <= 0.0 || small * small * (double)pulls < width);
+// Whether sum / pulls + sqrt(width / pulls) is above a level by more than rounding, without a root or a quotient; `raised`
+// is the level and a margin, and minus infinity where there is no rival.
+DEVICE bool root_exceeds(double sum, double pulls, double width, double raised) {
+    const double missing = raised * pulls - sum;
+    return pulls > 0.0 && (missing <= 0.0 || missing * missing < width * pulls);
 }
+DEVICE double raised(double level) { return level > -INFINITY ? level + 1e-12 * (1.0 + fabs(level)) : level; }
 
 TABLE double KL_MARGIN = 1e-9;  // more than the rounding of a bound of KL-UCB
 
 // The same of kl_upper_bound: one divergence in place of an inversion.
 OUTLINED bool kl_exceeds(double mean, i64 pulls, double width, double level) {
-    if (mean > level + 1e-12) return pulls > 0;
+    if (mean > level + 1e-12 || level == -INFINITY) return pulls > 0;
     level += KL_MARGIN;
     if (pulls == 0 || level >= 1.0) return false;
     double divergence = -(1.0 - mean) * log_ratio((mean - level) / (1.0 - mean));
@@ -54,21 +56,29 @@ struct RuleNumbers {
     OwnExceeds exceeds;
 };
 
-struct Ucb {
+struct BuiltIn {
+    static constexpr bool SURE = true;  // its priority is a number
+};
+
+struct Ucb : BuiltIn {
     double constant;
-    static Ucb of(const RuleNumbers& rule) { return {rule.one}; }
+    static Ucb of(const RuleNumbers& rule) { return {{}, rule.one}; }
     double priority(const Told& in) const {
         return in.pulls == 0 ? INFINITY : in.mean + sqrt(constant * in.log_clock / (double)in.pulls);
     }
     double bound(const Told& in) const { return priority(in); }
     bool exceeds(const Told& in, double level) const {
-        return root_exceeds(in.mean, in.pulls, constant * in.log_clock, level);
+        return leads(in.mean * (double)in.pulls, (double)in.pulls, in.log_clock, raised(level));
+    }
+    double level(double rivals) const { return raised(rivals); }
+    bool leads(double sum, double pulls, double log_clock, double level) const {
+        return root_exceeds(sum, pulls, constant * log_clock, level);
     }
 };
 
-struct KlUcb {
+struct KlUcb : BuiltIn {
     double constant;
-    static KlUcb of(const RuleNumbers& rule) { return {rule.one}; }
+    static KlUcb of(const RuleNumbers& rule) { return {{}, rule.one}; }
     double priority(const Told& in) const {
         return in.pulls == 0 ? INFINITY : kl_upper_bound(in.mean, (double)in.pulls, constant * in.log_clock);
     }
@@ -76,22 +86,28 @@ struct KlUcb {
     bool exceeds(const Told& in, double level) const {
         return kl_exceeds(in.mean, in.pulls, constant * in.log_clock, level);
     }
+    double level(double rivals) const { return rivals; }
+    bool leads(double sum, double pulls, double log_clock, double level) const {
+        return kl_exceeds(sum / pulls, (i64)pulls, constant * log_clock, level);
+    }
 };
 
 // Indices of a constant width, which depend on a candidate's own rewards alone; without rewards it ranks last.
-struct SteadyUcb {
+struct SteadyUcb : BuiltIn {
     double width;
-    static SteadyUcb of(const RuleNumbers& rule) { return {rule.one}; }
+    static SteadyUcb of(const RuleNumbers& rule) { return {{}, rule.one}; }
     double priority(const Told& in) const {
         return in.pulls == 0 ? -INFINITY : in.mean + sqrt(width / (double)in.pulls);
     }
     double bound(const Told& in) const { return priority(in); }
-    bool exceeds(const Told& in, double level) const { return root_exceeds(in.mean, in.pulls, width, level); }
+    bool exceeds(const Told& in, double level) const {
+        return root_exceeds(in.mean * (double)in.pulls, (double)in.pulls, width, raised(level));
+    }
 };
 
-struct SteadyKlUcb {
+struct SteadyKlUcb : BuiltIn {
     double width;
-    static SteadyKlUcb of(const RuleNumbers& rule) { return {rule.one}; }
+    static SteadyKlUcb of(const RuleNumbers& rule) { return {{}, rule.one}; }
     double priority(const Told& in) const {
         return in.pulls == 0 ? -INFINITY : kl_upper_bound(in.mean, (double)in.pulls, width);
     }
@@ -99,7 +115,7 @@ struct SteadyKlUcb {
     bool exceeds(const Told& in, double level) const { return kl_exceeds(in.mean, in.pulls, width, level); }
 };
 
-struct Mean {
+struct Mean : BuiltIn {
     static Mean of(const RuleNumbers&) { return {}; }
     double priority(const Told& in) const { return in.pulls == 0 ? -INFINITY : in.mean; }
     double bound(const Told& in) const { return priority(in); }
@@ -107,6 +123,7 @@ struct Mean {
 };
 
 struct OwnRule {
+    static constexpr bool SURE = false;
     OwnPriority value, bounded;
     OwnExceeds above;
     static OwnRule of(const RuleNumbers& rule) { return {rule.priority, rule.bound, rule.exceeds}; }

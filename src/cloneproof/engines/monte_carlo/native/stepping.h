@@ -70,6 +70,10 @@ template <class Picks> DEVICE i64 candidate_at(Picks& picks, i64 clock) {
     return k;
 }
 
+// Whether a level plays a leader for many rounds at once.
+template <class Rule> constexpr bool plays_leader(Leading<Rule>*) { return true; }
+constexpr bool plays_leader(const void*) { return false; }
+
 // Runs of a job, their levels made once. COINS: every reward is 0 or 1. FLAT: one level over all arms.
 template <bool COINS, bool FLAT, class Upper, class Lower> struct Stepping {
     const Arms& all;
@@ -98,10 +102,10 @@ template <bool COINS, bool FLAT, class Upper, class Lower> struct Stepping {
         streams = streams_of(run_stream);
         for (i64 a = 0; a < all.arms; ++a) {
             const Arm arm = opened_arm(all, a, streams.tapes, means);
-            arm_rows()[a] = {0, 0, 0.0, 0, 0, arm.tape, arm.mean, all.key[a], 0, a};
+            arm_rows()[a] = {0, 0, 0.0, 0, 0, arm.tape, arm.mean, threshold(arm.mean), all.key[a], 0, a};
         }
         if (!FLAT) {
-            for (i64 i = 0; i < all.agents; ++i) rows[i] = {0, 0, 0.0, 0, 0, 0, 0.0, (u64)i, 0, 0};
+            for (i64 i = 0; i < all.agents; ++i) rows[i] = {0, 0, 0.0, 0, 0, 0, 0.0, 0, (u64)i, 0, 0};
             upper.open(plan.upper, rows.data(), all.agents, plan.upper->explore, level_stream(streams.levels, 0, 0));
         }
         open_lower(0, plan.lower->explore);
@@ -113,6 +117,10 @@ template <bool COINS, bool FLAT, class Upper, class Lower> struct Stepping {
         bool awarded = false;
         const Family& family = *plan.family;
         for (i64 t = 1; t <= plan.horizon; ++t) {
+            if constexpr (COINS && FLAT && plays_leader((Lower*)nullptr)) {
+                t += lower[0].play_leader(t - plan.lower->completed, plan.horizon - plan.lower->completed);
+                if (t > plan.horizon) break;
+            }
             if (FLAT && plan.epochs && (epoch == 0 || t > plan.epoch_ends[epoch - 1])) {
                 open_lower(epoch + 1, plan.epoch_explore[epoch]);
                 ++epoch;
@@ -133,10 +141,10 @@ template <bool COINS, bool FLAT, class Upper, class Lower> struct Stepping {
             if (k < 0) return false;
             ++level.rounds;
             Candidate& row = level.rows[k];
-            const double u = uniform(row.tape, (u64)(row.before + row.pulls));
-            const i64 coin = u < row.chance;
-            i64 worth_now = coin, hit = coin;
+            const u64 x = row.tape + GOLDEN * (u64)(row.before + row.pulls + 1);
+            i64 worth_now = mixed(x) < row.limit, hit = worth_now;
             if (!COINS) {
+                const double u = from_word(finalised(x));
                 const double reward = family.at(row.chance, u);
                 if (!family.allows(reward)) return false;
                 worth_now = ticks(reward, family.unit);
