@@ -9,7 +9,7 @@ from cloneproof.errors import Refused
 from cloneproof.serve.market.registry import Registry
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import replay_all
-from support.service import DICE, Desk, changed, declared, published, replayed, sqlite
+from support.service import DICE, Desk, declared, replayed, sqlite
 
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 9, "threshold": 2}, "horizon": 30}
 TERMS = SLOTS | {"uniform_traffic": 0.3}
@@ -83,18 +83,6 @@ def test_broken_weights_are_noticed(fault, monkeypatch):
     monkeypatch.setattr(Registry, *FAULTS[fault])
     with pytest.raises(AssertionError):
         two_seasons()
-
-
-def test_without_the_dice_an_arm_of_weight_0_is_impossible():
-    market = opened()
-    market.start(1500)
-    played(market, 1)
-    lines = market.chain.take().lines
-    assert replayed(lines, published(lines)).unverified_from is not None
-    at = next(n for n, line in enumerate(lines) if b'"decision"' in line and b'"ana"' in line)
-    lines[at] = changed(lines[at], arm="dud")
-    with pytest.raises(Misfit, match="'dud' of 'ana' is never shown, as its weight is 0"):
-        replayed(lines, published(lines))
 
 
 def test_the_start_hashes_weights_and_a_weight_of_1_is_none():

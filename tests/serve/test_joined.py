@@ -2,8 +2,6 @@
 
 import pytest
 
-from cloneproof.serve.market import entries as ledger
-from cloneproof.serve.market.replay import Misfit
 from support.service import DICE, declared, open_market, replayed, with_arms
 
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
@@ -136,15 +134,3 @@ def test_with_a_beacon_nothing_that_the_platform_chooses_is_in_the_draws_of_who_
         held.append([arm for agent, arm in market.session.state.candidates if agent == 2])
         replayed(market.chain.take().lines, DICE)
     assert held[0] == held[1] == held[2] != held[3]
-
-
-def test_a_replay_without_the_dice_refuses_who_joins_after_the_award():
-    market = declared(**SLOTS)
-    with_arms(market, {"ana": 1}).start(1000)
-    for number in range(3):
-        market.reward(f"e{number}", market.decide(f"r{number}", 1000).id, 1.0, 1000, None)
-    with_arms(market, {"eve": 1}, 1500)
-    lines = market.chain.take().lines
-    joined = ledger.AgentJoined(len(lines) + 1, 2000, "eve", 1, "0" * 64)
-    with pytest.raises(Misfit, match="season 1 is decided"):
-        replayed([*lines, ledger.encode(joined)])

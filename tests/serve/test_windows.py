@@ -10,7 +10,7 @@ import pytest
 
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.writer.markets import ServedMarkets
-from support.service import DICE, Desk, open_market, replayed, started
+from support.service import DICE, Desk, open_market, published, replayed, started
 
 SECONDS, ROUNDS = 5.0, 9
 
@@ -91,7 +91,7 @@ def test_a_ledger_whose_windows_do_not_end_is_refused(rounds, seconds):
     lines = ignored("ana", rounds, seconds)
     named = overdue_line(lines, seconds, rounds)
     assert named is not None
-    for dice in (DICE, None):
+    for dice in (DICE, published(lines)):
         with pytest.raises(Misfit, match=f"entry {named}: the window of decision .* is over") as found:
             replayed(lines, dice)
         assert found.value.n == named

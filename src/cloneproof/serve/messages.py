@@ -20,6 +20,10 @@ from cloneproof.serve.market.terms import (
     Weight,
 )
 
+Reason = Annotated[
+    str, Meta(min_length=1, max_length=1000, pattern=r"\S", description="which agents and auditors read")
+]
+
 
 class DecisionRequest(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
     """Ask for a decision. The same `request_id` again gets the same decision."""
@@ -84,19 +88,19 @@ class JoinRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settle a season; with a reason if it is not over, which agents and auditors can read."""
 
-    reason: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
+    reason: Reason | None = None
 
 
 class WithdrawalRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Withdraw an arm; with a platform's key for a reason, which its agent and auditors can read."""
 
-    reason: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
+    reason: Reason | None = None
 
 
 class PauseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Pause an arm of the season that runs, or all arms of the agent, or resume them; agents and auditors read why."""
 
-    reason: Annotated[str, Meta(min_length=1, max_length=1000)]
+    reason: Reason
     arm: Name | None = None
     resume: bool = False
 

@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ from cloneproof.serve.storage import display_place, is_postgres, postgres_module
 from cloneproof.serve.storage.sqlite import is_service_file
 
 LOOKS: Final = 1024  # entries between two looks at the clock
+REASONS: Final = 5  # of withdrawals and pauses by the platform, which are named
 LedgerLines = Iterator[tuple[bytes, bytes | None]]
 
 
@@ -113,7 +115,7 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
     except Misfit as misfit:
         return ReplayResult(name, False, misfit.n - 1, str(misfit))
     balances = {record.agent: record.balance for record in found.market.registry.agents.values()}
-    entries, head = found.market.chain.n, found.market.chain.hash.hex()
+    entries, head = found.head.n, found.head.hash.hex()
     if (named := found.market.spec.market) != name:
         return ReplayResult(name, False, 0, f"entry 1: this is the ledger of market {named!r}, not of {name!r}")
     if at > entries:
@@ -122,23 +124,34 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
         words = f"entry {at}: the ledger fits, its snapshot does not: {problems[0]}; restart the service"
         return ReplayResult(name, False, entries, words, None, balances)
     told = [_early_end(one) for one in found.seasons if one.rounds < one.last]
-    if found.forced:
-        first = found.forced[0]
-        told.append(
-            f"arms that the platform withdrew or paused: {len(found.forced)}, the first in season "
-            f"{first.season}, {first.arm!r} of {first.agent!r}: {first.reason!r}"
-        )
+    told += [words for kind in (ledger.ArmWithdrawn, ledger.ArmPaused) for words in _acts(found.acts, kind)]
     unchecked = list[str]()
-    if found.unverified_from is not None:
-        season, rounds = found.market.season, found.market.round
+    if found.unchecked_from is not None:
         unchecked.append(
-            f"season {season}, from entry {found.unverified_from} on: its {rounds:,} decisions are possible, but "
-            "whether its dice made them, and when it ends, shows when it is settled and its key published"
+            f"season {found.market.season}, from entry {found.unchecked_from} on: its lines are chained by their "
+            "hashes, and all else can be checked when it is settled and its key published"
         )
     words = "; ".join([f"{entries} entries fit, head {head}", *told, *(f"not checked: {one}" for one in unchecked)])
     seasons = [one._asdict() for one in found.seasons]
-    forced = [{key: getattr(one, key) for key in ("n", "season", "agent", "arm", "reason")} for one in found.forced]
+    acts = [{key: getattr(one, key) for key in ("n", "season", "agent", "arm", "reason")} for one in found.acts]
+    forced = [act for act, one in zip(acts, found.acts, strict=True) if _by(one) == "platform"]
     return ReplayResult(name, True, entries, words, head, balances, seasons, unchecked, forced)
+
+
+def _by(one: ledger.ArmWithdrawn | ledger.ArmPaused) -> ledger.Withdrawer:
+    return one.by if isinstance(one, ledger.ArmWithdrawn) else "platform"
+
+
+def _acts(acts: Sequence[ledger.ArmWithdrawn | ledger.ArmPaused], kind: type) -> Iterator[str]:
+    """Say how many withdrawals, or pauses, there were by agents and by the platform, and why."""
+    what = "withdrawals" if kind is ledger.ArmWithdrawn else "pauses"
+    by = Counter(_by(one) for one in acts if isinstance(one, kind))
+    if by:
+        reasons = Counter(one.reason for one in acts if isinstance(one, kind) and one.reason is not None)
+        named = ", ".join(f"{reason!r} ({count})" for reason, count in reasons.most_common(REASONS))
+        rest = f", {len(reasons) - REASONS} others" if len(reasons) > REASONS else ""
+        why = f", because of {named}{rest}" if reasons else ""
+        yield f"{what} by agents: {by['agent']}, by the platform: {by['platform']}{why}"
 
 
 def _early_end(one: SettledSeason) -> str:

@@ -185,8 +185,7 @@ class LiveMarket:
 
     def _season_key(self) -> bytes:
         key = self.dice.key(self.season)
-        if key is None:
-            raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here; settle it first")
+        assert key is not None  # who does not know it repeats no season
         return key
 
     def _digest(self, registered: dict[str, int]) -> str:
@@ -209,13 +208,10 @@ class LiveMarket:
     def _seed(self, registered: dict[str, int], beacon: str | None) -> bytes:
         return session_key(self._season_key(), self.spec.market, self.season, self._digest(registered), beacon)
 
-    def start(
-        self, at: int, beacon: str | None = None, prepared: Session | None = None, digest: str | None = None
-    ) -> ledger.Started | None:
+    def start(self, at: int, beacon: str | None = None, prepared: Session | None = None) -> ledger.Started | None:
         """Close registration and start the mechanism; None if it runs already, with the same beacon.
 
-        `prepared` is a session that is used if its seed, which follows from all that is registered, still fits;
-        `digest` is the hash of that, if the key that it needs is not known.
+        `prepared` is a session that is used if its seed, which follows from all that is registered, still fits.
         """
         if self.state == "running":
             if beacon != self.starts[-1][1]:
@@ -227,10 +223,9 @@ class LiveMarket:
         if not registered:
             raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
         self._check_beacon(beacon)
-        if digest is None:
-            digest = self._digest(registered)
-            if prepared is None or prepared.seed != self._seed(registered, beacon):
-                prepared = self.open_session(registered, beacon)
+        digest = self._digest(registered)
+        if prepared is None or prepared.seed != self._seed(registered, beacon):
+            prepared = self.open_session(registered, beacon)
         self.session = prepared
         self.starts.append((digest, beacon))
         self.state, self.phase = "running", "started"
@@ -242,13 +237,11 @@ class LiveMarket:
             named = "no beacon, as the terms name none" if beacon else f"the value of {self.spec.beacon!r}"
             raise Refused(422, "beacon", f"expected {named}, got {beacon!r}; dice must not be anybody's choice")
 
-    def join(
-        self, agent: str, at: int, beacon: str | None = None, digest: str | None = None
-    ) -> ledger.AgentJoined | None:
+    def join(self, agent: str, at: int, beacon: str | None = None) -> ledger.AgentJoined | None:
         """Let a registered agent join the season that runs, with the arms that it has now; None if it takes part.
 
         Its draws mix in the beacon's value; the hash of the whole ledger only if the terms name none, as the platform
-        chooses it by the order of rewards. `digest` is that of what the agent registered, if its key is not known.
+        chooses it by the order of rewards.
         """
         arms, live = len(self.registry.arms(agent)), self.session
         if live is None or self.state != "running":
@@ -265,11 +258,9 @@ class LiveMarket:
         self._check_beacon(beacon)
         if beacon is not None and beacon == self.starts[-1][1]:
             raise Refused(422, "beacon", f"expected a value newer than the start's, got {beacon!r}; send a later one")
-        mixed = b""
-        if digest is None:
-            digest = self._digest({agent: arms})
-            before = self.chain.hash.hex() if beacon is None else ""
-            mixed = session_key(self._season_key(), self.spec.market, self.season, digest + before, beacon)
+        digest = self._digest({agent: arms})
+        before = self.chain.hash.hex() if beacon is None else ""
+        mixed = session_key(self._season_key(), self.spec.market, self.season, digest + before, beacon)
         live.join(agent, arms, self.registry.weights({agent: arms}).get(agent), mixed)
         self.registry.join(agent, self.season)
         return self._append(ledger.AgentJoined, at, agent, self.season, digest, beacon)

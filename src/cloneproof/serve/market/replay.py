@@ -22,7 +22,6 @@ from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec, public_terms
-from cloneproof.serve.market.unverified import UnverifiedSession
 
 _AT_ONCE: Final = 1000  # entries
 _PLAIN: Final = ("season", "state", "at", "before", "ends", "phase", "late", "defaulted")  # of a market in a snapshot
@@ -50,26 +49,24 @@ class SettledSeason(NamedTuple):
 
 
 class ReplayedLedger(NamedTuple):
-    """A ledger that fits: its market, its settled seasons, and the first entry of an unverified season, if any.
+    """A ledger that fits: its market, where it ends, its settled seasons, and what was withdrawn and paused.
 
-    `forced` has the withdrawals by the platform, and its pauses.
+    The dice of a season that runs are published when it is settled. Who does not know them has its market as it was
+    before the start, which is entry `unchecked_from`.
     """
 
     market: LiveMarket
+    head: ledger.Head
     seasons: list[SettledSeason]
-    forced: list[ledger.ArmWithdrawn | ledger.ArmPaused]
-    unverified_from: int | None = None
+    acts: list[ledger.ArmWithdrawn | ledger.ArmPaused]
+    unchecked_from: int | None = None
 
 
 def _decide(market: LiveMarket, entry: ledger.Made) -> ledger.Entry:
-    if isinstance(market.session, UnverifiedSession):
-        market.session.entry = entry
     return market.decide(entry.request, entry.at, entry.segment)
 
 
 def _find_nobody(market: LiveMarket, entry: ledger.NobodyLeft) -> ledger.Entry | None:
-    if isinstance(market.session, UnverifiedSession):
-        market.session.entry = None
     decided, refusal = market.decide_many((("", entry.segment),), entry.at)
     if refusal is not None and refusal.code != "nobody_left":
         raise refusal
@@ -88,19 +85,6 @@ def _reward(market: LiveMarket, entry: ledger.Rewarded | ledger.Late) -> ledger.
     return market.reward(entry.event, entry.id, entry.value, entry.at, default)
 
 
-def _start(market: LiveMarket, entry: ledger.Started) -> ledger.Entry | None:
-    if market.dice.key(market.season) is not None:
-        return market.start(entry.at, entry.beacon)
-    registered = market.registry.participants(market.season)
-    told = UnverifiedSession(market, registered) if registered else None  # which is refused
-    return market.start(entry.at, entry.beacon, told, entry.registered)  # a hash under a key that is not known
-
-
-def _join(market: LiveMarket, entry: ledger.AgentJoined) -> ledger.Entry | None:
-    known = market.dice.key(market.season) is not None
-    return market.join(entry.agent, entry.at, entry.beacon, None if known else entry.registered)
-
-
 _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
     ledger.Opened: lambda market, entry: None,  # a second opening
     ledger.AgentRegistered: lambda market, entry: market.register_agent(entry.agent, entry.at),
@@ -111,8 +95,8 @@ _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
         entry.agent, entry.arm, entry.at, entry.by, entry.reason
     ),
     ledger.ArmPaused: lambda market, entry: market.pause(entry.agent, entry.arm, entry.resumed, entry.reason, entry.at),
-    ledger.Started: _start,
-    ledger.AgentJoined: _join,
+    ledger.Started: lambda market, entry: market.start(entry.at, entry.beacon),
+    ledger.AgentJoined: lambda market, entry: market.join(entry.agent, entry.at, entry.beacon),
     ledger.Decided: _decide,
     ledger.SlateDecided: _decide,
     ledger.Rewarded: _reward,
@@ -193,41 +177,43 @@ def replay(
 ) -> ReplayedLedger:
     """Replay a whole ledger, given as lines with the hash stored after each (None if none is stored there).
 
-    If the dice of a running season are unknown, its decisions cannot be repeated and are taken from the ledger if they
-    are possible (`unverified.py`). Nothing may be entered while a window is over, except for defaults. A season is
-    settled after its last round, or after an entry that says why it ends before; a withdrawal by the platform says why,
-    too, and so do pauses. `check` is called after every entry.
+    If the dice of a season that runs are unknown, nothing of it can be repeated: then its entries are numbered, chained
+    by their hashes and told apart, no more. Nothing may be entered while a window is over, except for defaults. A
+    season is settled after its last round, or after an entry that says why it ends before; a withdrawal by the platform
+    says why, too, and so do pauses. `check` is called after every entry that is repeated.
 
     Also checks that each event, request and late reward occurs once, and that late rewards follow a default. Only this
     needs memory that grows with the number of entries.
     """
     market: LiveMarket | None = None
-    number, unverified_from = 0, None
+    head, unchecked_from = ledger.EMPTY, None
     seen: set[bytes] = set()
     seasons: list[SettledSeason] = []
-    forced: list[ledger.ArmWithdrawn | ledger.ArmPaused] = []
+    acts: list[ledger.ArmWithdrawn | ledger.ArmPaused] = []
     for number, (line, entry) in enumerate(checked_entries(lines), 1):
         if entry.n != number:
             raise Misfit(number, f"entry {number}: expected the number {number}, got {entry.n}")
         if market is None:
             market = _open(entry, line, dice)
+        elif unchecked_from is not None:
+            if isinstance(entry, ledger.Opened | ledger.Started | ledger.Settled | ledger.SeasonOpened):
+                raise Misfit(number, f"entry {number}: expected season {market.season} to be settled before")
+        elif isinstance(entry, ledger.Started) and market.dice.key(market.season) is None:
+            unchecked_from = number
         else:
             if isinstance(entry, ledger.Settled):
                 seasons.append(_checked_end(market, number))
             _check_answer(market, entry, line, number)
-        if isinstance(entry, ledger.ArmWithdrawn) and entry.by == "platform":
-            forced.append(entry)
-        if isinstance(entry, ledger.ArmPaused) and not entry.resumed:
-            forced.append(entry)
-        if isinstance(market.session, UnverifiedSession):
-            unverified_from = unverified_from or number
+        if isinstance(entry, ledger.ArmWithdrawn) or (isinstance(entry, ledger.ArmPaused) and not entry.resumed):
+            acts.append(entry)
         _check_keys(entry, seen, number)
         market.chain.take()
-        if check is not None:
+        head = ledger.Head(number, *ledger.chain_hashes(head.hash, [line]))
+        if check is not None and unchecked_from is None:
             check(market)
     if market is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
-    return ReplayedLedger(market, seasons, forced, unverified_from)
+    return ReplayedLedger(market, head, seasons, acts, unchecked_from)
 
 
 def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
@@ -405,16 +391,14 @@ def snapshot_difference(text: bytes, market: LiveMarket) -> str | None:
 
 
 def _parts(market: LiveMarket) -> dict[str, Any]:
-    """Return the parts of a market's state that a replay can check; an `UnverifiedSession` has none of a mechanism."""
-    parts: dict[str, Any] = {
+    """Return the parts of a market's state that a replay can check."""
+    return {
         "the terms": market.spec,
         "the season": (market.season, market.state, market.ends, market.starts, market.reasons),
         "balances and statistics": market.registry.to_dict(),
         "the requests": market.requests,
+        "the mechanism's state": market.session and market.session.to_json(),
     }
-    if not isinstance(market.session, UnverifiedSession):
-        parts["the mechanism's state"] = market.session and market.session.to_json()
-    return parts
 
 
 def recover(snapshot: bytes | None, lines: Iterable[bytes], secret: bytes | None = None) -> LiveMarket:
