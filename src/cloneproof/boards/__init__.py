@@ -6,8 +6,9 @@ a reward.
 `copied_scores` says which models of a table of scores look like one.
 
 >>> from cloneproof import boards
->>> round(float(boards.bradley_terry([[0, 20], [10, 0]]).values[0]), 1)    # Elo points above the average
-59.7
+>>> battles = boards.Battles.from_sequence(2, first=[0] * 30, second=[1] * 30, points=[1] * 20 + [0] * 10)
+>>> boards.bradley_terry(battles.wins).values.round(1).tolist()      # Elo points about the average
+[60.1, -60.1]
 """
 
 from cloneproof.boards.advice import BoardAdvice, recommend_board
