@@ -7,8 +7,8 @@ INSTALLED := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many processes would compile all of it again
 
 .PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce study figures \
-        prove lemmas reservoir-cases bar-cases reservoir-comparison copy-power audit-power \
-        board-data docs error-table test-long test-serve-long test-kernels-long js-long test-gpu log-data real-copy-power \
+        prove lemmas reservoir-cases bar-cases reservoir-comparison audit-power \
+        board-data docs error-table test-long test-serve-long test-kernels-long js-long test-gpu log-data \
         bench bench-gpu wheel clean
 
 # Byte code is written on first use: compiling all of it beforehand takes longer than the rest of an installation.
@@ -142,14 +142,6 @@ audit-power: $(INSTALLED)
 
 reservoir-comparison: $(INSTALLED)
 	$(BIN)/python studies/reservoir_comparison.py
-
-copy-power: $(INSTALLED)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/copy_power.py build/copy-power
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/second_accounts.py build/copy-power
-
-# Copies of real items, planted into the logs of `make log-data`; half an hour.
-real-copy-power: $(INSTALLED)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/real_copy_power.py build/real-copy-power
 
 # Every lemma of the textbook on random cases, in fractions; `make test` runs a smaller part of them.
 lemmas: $(INSTALLED)

@@ -28,8 +28,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.analysis.copying.find_copies import find_copies
-from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.cli import main as command
 from cloneproof.engines.monte_carlo.sampler import available_threads
 
@@ -67,28 +65,15 @@ def few(horizon: int, prior: Any = COIN) -> cp.Market:
     return cp.Market([cp.Agent(name, 2, prior) for name in ("ana", "bo", "cy")], horizon=horizon)
 
 
-def arms(count: int, agents: int) -> list[ArmRecord]:
-    """Honest arms with titles, some of which are nearly the same."""
-    dice, records = np.random.default_rng(5), []
-    for k in range(count):
-        rounds = int(dice.integers(500, 20_000))
-        clicks = float(dice.binomial(rounds, dice.beta(2, 60)))
-        records.append(
-            ArmRecord(
-                f"a{k % agents}", f"{k}", rounds, clicks, clicks, {"title": " ".join(dice.choice(WORDS.split(), 4))}
-            )
-        )
-    return records
-
-
 def log_file(agents: int = 57, items: int = 7) -> str:
-    """The same as a file."""
-    path = Path(tempfile.mkdtemp()) / "log.csv"
-    rows = [
-        f"{one.agent},{one.arm},{one.features['title']},{one.rounds},{one.total:.0f}"
-        for one in arms(agents * items, agents)
-    ]
-    path.write_text("\n".join(["agent,arm,title,impressions,clicks", *rows]))
+    """Honest arms with titles, some of which are nearly the same."""
+    path, dice = Path(tempfile.mkdtemp()) / "log.csv", np.random.default_rng(5)
+    rows = ["agent,arm,title,impressions,clicks"]
+    for k in range(agents * items):
+        rounds = int(dice.integers(500, 20_000))
+        clicks = dice.binomial(rounds, dice.beta(2, 60))
+        rows.append(f"a{k % agents},{k},{' '.join(dice.choice(WORDS.split(), 4))},{rounds},{clicks}")
+    path.write_text("\n".join(rows))
     return str(path)
 
 
@@ -115,12 +100,6 @@ def log(path: str, options: list[str], seconds: float) -> str:
 def recommended(seconds: float, **question: Any) -> str:
     """What is recommended."""
     return cp.recommend(**question, search=cp.Search(seconds=seconds)).choice.name
-
-
-def searched(count: int, agents: int, seconds: float) -> str:
-    """A search for copies."""
-    found = find_copies(arms(count, agents), same=["title"], seconds=seconds)
-    return next((note for note in found.notes if note.startswith("Time was out")), f"{len(found.found)} findings")
 
 
 RATES = {"originals": 3, "horizon": 10**8, "rates": (0.002, 0.006)}
@@ -153,8 +132,6 @@ JOBS: dict[str, Callable[[float], str]] = {
     "equilibrium, 3 agents, ucb1": lambda seconds: (
         cp.equilibrium(few(2000), cp.mechanism("ucb1"), runs=500, seconds=seconds).status
     ),
-    "find_copies, 705 arms": partial(searched, 705, 70),
-    "find_copies, 5,000 arms": partial(searched, 5000, 500),
     "log, 57 owners, no policy": lambda seconds: log(LOG, [], seconds),
     "log, 57 owners, thompson, page": lambda seconds: log(
         LOG, ["--policy", "thompson", "--html", f"{LOG}.html"], seconds
@@ -182,7 +159,7 @@ def run(name: str, seconds: float, path: str, line: Any) -> None:
     """One job, in its process."""
     globals()["LOG"] = path
     begun = time.perf_counter()
-    (partial(searched, 60, 6) if "find_copies" in name else JOBS[name])(WARMING)  # texts are compared once a process
+    JOBS[name](WARMING)
     start, at_budget = time.perf_counter() - begun, []
     cpu, wall = cpu_seconds(), time.perf_counter()
     watch = threading.Timer(seconds, lambda: at_budget.append(cpu_seconds()))

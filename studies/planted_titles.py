@@ -107,9 +107,7 @@ def recognised(kind: str, seed: int, items: int = 200, copied: int = 40) -> tupl
     listed = [(k, title) for k, title in enumerate(titles)]
     listed += [(k, CHANGES[kind](dice, titles[k])) for k in range(copied)]
     records = [
-        ArmRecord(
-            f"seller {(item if number < items else dice.integers(50)) % 50}", f"{number}", 1, 0.0, 0.0, {"title": title}
-        )
+        ArmRecord(f"seller {(item if number < items else dice.integers(50)) % 50}", f"{number}", {"title": title})
         for number, (item, title) in enumerate(listed)
     ]
     pairs = {

@@ -95,14 +95,13 @@ def study_of_two_devices(policy, n=10_000, **options):
     return study_log(log, policy, "etc", horizon=60, seconds=1.5, **options)
 
 
-def test_a_study_has_rates_findings_gains_and_advice_by_segment_and_in_total():
+def test_a_study_has_rates_gains_and_advice_by_segment_and_in_total():
     with budget_clock(None):
         study = study_of_two_devices(lambda market: cp.mechanism("etc", arm_rounds=2))
     assert study.market.segments == pytest.approx({"phone": 0.75, "desk": 0.25}, abs=0.02)
     for name, rate in (("phone", 0.3), ("desk", 0.2)):  # of three items
         prior = study.market.segment(name).agents[0].prior
         assert prior.mean == pytest.approx(rate, abs=0.05)
-    assert set(study.by_segment) == {"phone", "desk"}
     assert study.verdict.verdict == "exploitable"
     gains = [each.value for each in study.verdict.by_segment.values()]
     assert sum(gains) == pytest.approx(study.verdict.worst.gain.value)

@@ -15,7 +15,6 @@ import cloneproof as cp
 from cloneproof._clock import budget_clock, is_counted
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.analysis.copying.alike import duplicates
-from cloneproof.analysis.copying.records import CopyGroup
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
 from cloneproof.logs.copy_worth import worth_of_copies
 from cloneproof.logs.originals import (
@@ -68,8 +67,9 @@ def study(ticking_clock):
 
 
 def test_the_planted_copies_are_found_and_nobody_else(study):
-    assert [group.agents for group in study.findings.found] == [("<script>alert(1)</script>",)]
-    assert [len(group.arms) for group in study.findings.found] == [5]
+    assert [one.agents for one in study.alike] == [("<script>alert(1)</script>",)]
+    assert [len(item) for item in study.alike[0].items] == [5]
+    assert study.alike[0].agreement[0] > 1e-6  # they are one item
     assert study.worth[0].owner.copies == (5, 1)
     assert study.worth[0].gain is not None
     assert study.worth[0].horizon == study.log.rounds  # the log's own size
@@ -79,14 +79,14 @@ def test_the_planted_copies_are_found_and_nobody_else(study):
 
 
 def test_the_page_says_what_to_do_next(study, tmp_path):
-    """Parameters, what the advice costs in this market and in a fresh one, equal titles before statistics."""
+    """Parameters, what the advice costs in this market and in a fresh one, and first what looks alike."""
     page = html_page(study)
     assert study.recommendation is not None
     for key in study.recommendation.choice.parameters:
         assert f"{key} = " in page
     assert f"over {study.log.rounds:,} rounds with the items of this log" in page
     assert "In a fresh market, of as many new items with rates of the fitted law, it loses" in page
-    order = ["What looks like one item", "What the copies earned", "What the rewards say", "How the log was read"]
+    order = ["What looks like one item", "What the copies earned", "How the log was read"]
     assert [page.index(title) for title in order] == sorted(page.index(title) for title in order)
     assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 600_000
 
@@ -123,31 +123,30 @@ def test_hypothetical_attacks_stand_apart_and_name_nobody(study):
     assert place > titles.index("What to run instead")
 
 
-def looked_at(rows, found=(), same=("title",), **options):
-    """What looks like one item, by texts, and by rewards as far as they are given."""
+def looked_at(rows, same=("title",), **options):
+    """What looks like one item."""
     views = {"impressions": [100] * len(rows["arm"]), "clicks": [3] * len(rows["arm"])}
     log = cp.read_log(rows | views, same=same, **options)
-    return log, lookalikes(log, duplicates(arm_records(log), same), found, same)
+    return log, lookalikes(log, duplicates(arm_records(log), same), same)
 
 
-def test_what_looks_like_one_item_is_put_together_from_texts_ids_and_rewards():
+def test_what_looks_like_one_item_is_put_together_from_texts_and_ids():
     """In the order in which a person would look: the most arms too many first, what many shops sell last."""
     titles = {
         "lampking": ["Touch Lamp", "Touch Lamp - NEW", "touch lamp 2025", "Desk Fan"],
         "teahouse": ["Copper Kettle", "Oak Tray"], "brewer": ["Copper Kettle (sale)"],
-        "a": ["iPhone case"], "b": ["iPhone case"], "c": ["iPhone Case!"], "d": ["Merino Throw", "Wooden Train"],
+        "a": ["iPhone case"], "b": ["iPhone case"], "c": ["iPhone Case!"], "d": ["Merino Throw", "Throw Merino"],
     }  # fmt: skip
     rows = {
         "agent": [name for name, own in titles.items() for _ in own],
         "title": [title for own in titles.values() for title in own],
     }
     rows["arm"] = [f"L{k}" for k in range(len(rows["title"]))]
-    by_rewards = CopyGroup("one agent", ("d",), (("d", "L10"), ("d", "L11")), 400.0, 1.0, 0.9, True, "")
-    log, found = looked_at(rows, (by_rewards,))
+    log, found = looked_at(rows)
     assert [one.agents for one in found] == [("lampking",), ("brewer", "teahouse"), ("d",), ("a", "b", "c")]
     assert [[len(item) for item in one.items] for one in found] == [[3], [2], [2], [3]]
-    assert [one.one_owner for one in found] == [False, True, True, False]  # three shops with one product stay three
-    assert [one.reasons[0] for one in found] == ["near title", "near title", "rewards", "equal title"]
+    assert [one.one_owner for one in found] == [False, True, False, False]  # three shops with one product stay three
+    assert [one.reasons[0] for one in found] == ["near title", "near title", "near title", "equal title"]
     owners = {owner.accounts: owner.copies for owner in log_owners(log, found)}
     assert owners["lampking",] == (3, 1)
     assert owners["brewer", "teahouse"] == (2, 1)
@@ -202,8 +201,8 @@ def test_where_the_whole_log_takes_too_long_fewer_rounds_are_valued_and_that_is_
     assert "clicks in your log about" not in told
 
 
-def test_a_busy_machine_leaves_titles_and_rewards_out_and_says_so():
-    """Deadlines are asked inside the comparison of titles and the fits: a clock that every look moves on ends them."""
+def test_a_busy_machine_leaves_titles_out_and_says_so():
+    """Deadlines are asked inside the comparison of titles: a clock that every look moves on ends it."""
     dice = np.random.default_rng(0)
     words = np.array(["oak", "ash", "lamp", "tray", "red", "blue", "mug", "old", "tin", "wool"])
     titles = [" ".join(words[dice.integers(0, 10, 4)]) for _ in range(300)]
@@ -212,9 +211,7 @@ def test_a_busy_machine_leaves_titles_and_rewards_out_and_says_so():
     with ticking(0.003):
         found = study_log(cp.read_log(rows, same=["title"]), seconds=0.3)
     assert "titles that are not equal" in found.left
-    assert "some questions about copies" in found.left
     assert found.alike  # equal titles are found in any case
-    assert "Time was out before rewards were compared" in str(found)
     assert "would settle: titles that are not equal" in " ".join(str(found).split())
     assert found.seconds < 0.3 * 1.1 + 2
 
@@ -234,10 +231,9 @@ def test_accounts_that_share_items_are_told_what_they_were_paid():
     with ticking(0.0001):
         study = study_log(cp.read_log(rows, same=["title"]), seconds=0.25)
     pair = study.accounts
-    assert [group.agents for group in study.findings.found] == [("ana", "ana 2")]
+    assert [one.agents for one in study.alike if one.one_owner] == [("ana", "ana 2")]
     assert [(account, rounds) for account, _, rounds, _ in pair] == [("ana", 120_000), ("ana 2", 120_000)]
     assert pair[0][3] == sum(int(arm.total) for arm in study.log.of("ana"))
-    assert ("ana: walnut table", True) in {(one.text, one.equal) for one in study.findings.duplicates}
 
 
 @pytest.mark.parametrize(("rows", "seconds"), [([("ana", "a", 1)], 1), ([("bo", "b", 0), ("bo", "c", 0)], 2)])
@@ -326,10 +322,10 @@ def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cloneproof.logs.study.find_copies", interrupted)
+    monkeypatch.setattr("cloneproof.logs.study.log_owners", interrupted)
     early = run("log", tmp_path / "x.csv")
     assert early.returncode == 130
-    assert "3,000 rounds, 6 arms" in early.stdout  # what is known before rewards are looked at is printed before
+    assert "3,000 rounds, 6 arms" in early.stdout  # what is known before anything takes long is printed before
     assert "No two arms have equal texts or names" in early.stdout
     assert "interrupted before anything was known" in early.stderr
 
@@ -340,7 +336,7 @@ def test_the_page_escapes_names_and_calls_nobody_anything(study):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     for word in ("cheat", "fraud", "guilty", "dishonest", "abuse"):
         assert word not in page.lower()
-    assert "not a finding about anybody" in page
+    assert "not findings about anybody" in page
 
 
 def test_the_generator_has_what_it_says():

@@ -108,7 +108,7 @@ def test_it_opens_without_a_complaint_and_fits(browser, page):
     with visit(browser, page.as_uri(), width=390) as seen:
         assert (seen.complaints, seen.foreign_requests, sticking_out(seen.page)) == ([], [], [])
         headings = seen.page.locator("h2").all_inner_texts()
-        assert {"What the rewards say", "What the copies earned"} <= set(headings)
+        assert {"What looks like one item, and what to do", "What the copies earned"} <= set(headings)
         assert seen.page.locator("h1").count() == 1
         assert seen.page.evaluate(CONTRAST) == []
 

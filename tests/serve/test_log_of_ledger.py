@@ -194,15 +194,12 @@ def planted(tmp_path_factory):
     return path
 
 
-def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted, tmp_path):
+def test_what_a_served_market_runs_is_judged(planted, tmp_path):
     """The terms of the market say what is judged, over how many rounds and at which share."""
     target = tmp_path / "feed.html"
     with ticking(0.001):
-        done = run("log", planted, "--market", "feed", "--seconds", "2", "--spread", "0", "--json", "--html", target)
+        done = run("log", planted, "--market", "feed", "--seconds", "2", "--json", "--html", target)
     data = json.loads(done.stdout)
-    (found,) = [group for group in data["copies"]["groups"] if group["found"]]
-    assert {(agent, arm.partition("-")[0]) for agent, arm in found["arms"]} == {("mallory", "mallory")}
-    assert len(found["arms"]) >= 4
     assert (data["policy"], data["horizon"], data["share"]) == ("reservoir", 2000, 0.4)
     assert (data["verdict"]["verdict"], done.returncode) == ("clone-proof", 3 if data["left"] else 0)
     assert data["notes"][0].startswith("all seasons of feed: 1,500 rewards of 1,500 decisions by reservoir")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cloneproof._findings import read_known
-from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD
 from cloneproof.analysis.search import Search
 from cloneproof.cli.advice import write_terms
 from cloneproof.cli.options import (
@@ -88,8 +87,6 @@ def log(
         ),
     ] = None,
     settings: Settings = None,
-    level: Annotated[float, option("PART", "Expected share of wrong findings, at most.")] = 0.05,
-    spread: Annotated[float, option("SD", "By how much the log-odds of copies of one item differ.")] = ONE_ITEM_SPREAD,
     horizon: Annotated[
         int | None,
         option(
@@ -162,7 +159,7 @@ def log(
     left = None if clock.left is None else max(clock.left, HURRIED)
     with working("looking") as tell:
         study = study_log(
-            logged, *_policy(policy, settings, ledger), level=level, spread=spread, tolerance=tolerance,
+            logged, *_policy(policy, settings, ledger), tolerance=tolerance,
             seconds=left, thorough=thorough,
             **_terms(horizon, share, ledger),
             seed=seed, progress=tell, first=first,

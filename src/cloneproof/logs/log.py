@@ -10,12 +10,10 @@ from typing import Any
 from cloneproof._checks import known
 from cloneproof._data import columns_of, fields_of, to_data
 from cloneproof._tables import Tabular
-from cloneproof.analysis.copying.records import Feature
 from cloneproof.errors import LogError
 from cloneproof.logs.attention import PlaceAttention
 from cloneproof.logs.columns import LogColumns
 from cloneproof.logs.faults import Fault
-from cloneproof.logs.time_sums import CellSums
 
 Moment = str | float | None
 
@@ -34,8 +32,8 @@ class LoggedArm:
         The sum of its rewards and of their squares, in [0, 1] by the declared range; exact as `Log.exact` says.
     first, last : str or float or None
         When it was met first and last, where the log has times.
-    features : dict of str to str or tuple of float
-        What the log says of it: a title, an address, a vector.
+    features : dict of str to str
+        What the log says of it: a title, an address.
     """
 
     agent: str
@@ -45,7 +43,7 @@ class LoggedArm:
     squares: Fraction
     first: Moment = None
     last: Moment = None
-    features: Mapping[str, Feature] = field(default_factory=dict)
+    features: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[str, str]:
@@ -85,12 +83,6 @@ class Log(Tabular):
     attention : tuple of PlaceAttention
         The places of a page with their attention, where the log has places. A round of an arm is then a view in the
         first place: views count by their attention, rounded up to whole rounds, and rewards stay as counted.
-    weeks : CellSums or None
-        Rounds and sums of rewards of each arm in each week, or in each day or span of a log below six weeks or six
-        days: `log.weeks.names`, and arrays `log.weeks.rounds` and `log.weeks.totals` with a row for each of `arms`.
-        None without times, and for more than 20,000 arms.
-    hours : CellSums or None
-        The same in each part of the week: blocks of four hours, of weekdays and weekends. None without dates.
     """
 
     said_in = "log"
@@ -105,8 +97,6 @@ class Log(Tabular):
     places: tuple[str, ...] = ()
     segments: Mapping[str, tuple[LoggedArm, ...]] = field(default_factory=dict)
     attention: tuple[PlaceAttention, ...] = ()
-    weeks: CellSums | None = field(default=None, compare=False)
-    hours: CellSums | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"Log({self.rounds:,} rounds, {len(self.arms):,} arms of {len(self.agents):,} agents)"
@@ -138,7 +128,7 @@ class Log(Tabular):
     def segment(self, name: str) -> Log:
         """Return the log of one segment: its arms, and their rewards in it."""
         arms = self.segments[known(name, self.segments, "segment", LogError)]
-        return replace(self, arms=arms, segments={}, weeks=None, hours=None)
+        return replace(self, arms=arms, segments={})
 
     @property
     def positions(self) -> tuple[float, ...]:

@@ -1,9 +1,9 @@
 """Arms that look like one item, and the owners and originals that follow.
 
-Texts and rewards are taken together: arms of one agent that either joins count as one original. Accounts count as one
-owner where rewards join them, where two accounts share texts with each other and with nobody else, or where their
-titles match one to one (`same`); a text that more share may be a product that many shops have. All of this may be
-wrong, and is a reason to look.
+Arms of one agent whose texts name one item count as one original. Accounts count as one owner where two of them share
+texts with each other and with nobody else, or where their titles match one to one (`same`); a text that more share may
+be a product that many shops have. All of this may be wrong, and is a reason to look; rewards may contradict it
+(`agreement`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-import numpy as np
-
-from cloneproof._arrays import FloatArray
 from cloneproof._groups import joined
 from cloneproof.analysis.copying.alike import MOST_SHARING
 from cloneproof.analysis.copying.catalogue import is_code_text
-from cloneproof.analysis.copying.judging import matching
-from cloneproof.analysis.copying.records import ArmRecord, CopyGroup, Duplicates
+from cloneproof.analysis.copying.records import ArmRecord, Duplicates
+from cloneproof.logs.agreement import agreement
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.same import account_candidates, item_links
 from cloneproof.market.priors import Prior
@@ -63,26 +60,8 @@ class LogOwner:
 
 
 def arm_records(log: Log) -> list[ArmRecord]:
-    """Return the arms as the search for copies takes them, with counts by cell where rewards are 0 and 1."""
-    cells: dict[str, FloatArray] = {}
-    if all(arm.total == arm.squares for arm in log.arms):
-        cells = {
-            name: np.stack([sums.rounds, sums.totals], axis=2)
-            for name, sums in (("week", log.weeks), ("hour", log.hours)) if sums is not None
-        }  # fmt: skip
-        if log.segments:
-            row = {arm.place: number for number, arm in enumerate(log.arms)}
-            cells["segment"] = np.zeros((len(row), len(log.segments), 2))
-            for column, arms in enumerate(log.segments.values()):
-                for arm in arms:
-                    cells["segment"][row[arm.place], column] = arm.rounds, float(arm.total)
-    return [
-        ArmRecord(
-            arm.agent, arm.arm, arm.rounds, float(arm.total), float(arm.squares), dict(arm.features),
-            {name: table[number] for name, table in cells.items()},
-        )
-        for number, arm in enumerate(log.arms)
-    ]  # fmt: skip
+    """Return the arms as texts are compared."""
+    return [ArmRecord(arm.agent, arm.arm, arm.features) for arm in log.arms]
 
 
 @dataclass(frozen=True)
@@ -92,8 +71,9 @@ class Lookalikes:
     agents     whose they are
     items      groups of arms, (agent, arm), that look like one item; the largest first
     text       of the first item; nothing where arms have none
-    reasons    what is alike: "equal title", "near title", "rewards", ..
+    reasons    what is alike: "equal title", "near title", ..
     one_owner  whether the agents count as one owner in the study
+    agreement  of each item, the chance of rewards that differ as much if it is one; None where too few were served
     """
 
     agents: tuple[str, ...]
@@ -101,6 +81,7 @@ class Lookalikes:
     text: str
     reasons: tuple[str, ...]
     one_owner: bool
+    agreement: tuple[float | None, ...]
 
     @property
     def many_shops(self) -> bool:
@@ -113,9 +94,7 @@ class Lookalikes:
         return sum(len(item) - 1 for item in self.items)
 
 
-def lookalikes(
-    log: Log, listed: Sequence[Duplicates], found: Sequence[CopyGroup] = (), same: Sequence[str] = ()
-) -> tuple[Lookalikes, ...]:
+def lookalikes(log: Log, listed: Sequence[Duplicates], same: Sequence[str] = ()) -> tuple[Lookalikes, ...]:
     """Return all that looks like one item, by agents; what has the most arms too many first, as a person would look.
 
     What several shops may sell comes last. Names of arms count within an agent only, and a text only if at most
@@ -137,8 +116,6 @@ def lookalikes(
     accounts = _accounts(log, same) if same else {}
     for agents, both in accounts.items():
         links[agents] += [("titles one to one", match) for match in both]
-    for group in found:
-        links[tuple(sorted(group.agents))] += [("rewards", pair) for pair in _matched(group, arms)]
     groups = []
     for agents, matches in links.items():
         places = list(dict.fromkeys(place for _, some in matches for place in some))
@@ -148,10 +125,11 @@ def lookalikes(
         items.sort(key=lambda item: (-len(item), -sum(arms[place].rounds for place in item)))
         alone = len(agents) == 2 and all(sharing[agent] <= 1 for agent in agents)
         reasons = tuple(dict.fromkeys(reason for reason, *_ in matches))
-        texts = [text for place in items[0] for text in arms[place].features.values() if isinstance(text, str)]
+        texts = [text for place in items[0] for text in arms[place].features.values()]
         text = min(texts, key=lambda text: (is_code_text(text), len(text)), default="")
-        one_owner = "rewards" in reasons or alone or agents in accounts
-        groups.append(Lookalikes(agents, tuple(items), text, reasons, one_owner))
+        one_owner = alone or agents in accounts
+        agreed = tuple(agreement([arms[place] for place in item]) for item in items)
+        groups.append(Lookalikes(agents, tuple(items), text, reasons, one_owner, agreed))
     return tuple(sorted(groups, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
 
 
@@ -190,30 +168,6 @@ def log_owners(log: Log, alike: Sequence[Lookalikes]) -> tuple[LogOwner, ...]:
         originals.sort(key=lambda group: (-len(group), -sum(arm.rounds for arm in group)))
         owners.append(LogOwner(" + ".join(names), names, tuple(originals)))
     return tuple(owners)
-
-
-def _matched(group: CopyGroup, arms: Mapping[ArmPlace, LoggedArm]) -> Sequence[tuple[ArmPlace, ArmPlace]]:
-    """Return the pairs of arms that a finding makes one item: all of one agent's; across agents the best matches.
-
-    Arms of two agents are matched one to one, the most alike first: by features, then by rewards.
-    """
-    if group.kind == "one agent":
-        return [(group.arms[0], other) for other in group.arms[1:]]
-    mine = [place for place in group.arms if place[0] == group.agents[0]]
-    theirs = [place for place in group.arms if place[0] != group.agents[0]]
-    pairs = [(one, other) for one in mine for other in theirs]
-    return matching(sorted(pairs, key=lambda pair: _unlike(arms[pair[0]], arms[pair[1]])))
-
-
-def _unlike(first: LoggedArm, second: LoggedArm) -> tuple[float, float]:
-    from rapidfuzz import fuzz  # of the extra that reads logs
-
-    texts = [
-        fuzz.token_set_ratio(value, other)
-        for name, value in first.features.items()
-        if isinstance(value, str) and isinstance(other := second.features.get(name), str)
-    ]
-    return -max(texts, default=0.0), abs(first.mean - second.mean)
 
 
 def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -14,7 +12,6 @@ from typing import Any, Final
 
 from cloneproof._checks import count as checked_count
 from cloneproof._checks import is_one_line
-from cloneproof.analysis.copying.records import Feature
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import LogError, OutOfTimeError, brief
 from cloneproof.logs.attention import PlaceAttention, by_attention
@@ -32,7 +29,6 @@ from cloneproof.logs.statistics import (
     exactness,
     key_of,
 )
-from cloneproof.logs.time_sums import time_sums
 
 LONGEST_NAME: Final = 1000  # letters of an agent's or arm's name
 MOST_LOGGED_ARMS: Final = 1_000_000
@@ -119,7 +115,7 @@ def read_log(
         The column with the place on the page, from 1; rates are then corrected by the attention of each
         (`Log.attention`).
     same : sequence of str, optional
-        Columns by which items may be recognised: a title, an address, a vector.
+        Columns by which items may be recognised: a title, an address.
     reward_range : (float, float), default (0, 1)
         The range of rewards.
     local_arms : bool, default False
@@ -208,7 +204,6 @@ def _read(
     if not arms:
         raise LogError("expected rows that can be used, got none; check which column is what")
     arms.sort(key=lambda arm: arm.place)
-    weeks, hours = time_sums(log, sums, [arm.place for arm in arms], {own.place: own.attention for own in places})
     return Log(
         arms=tuple(arms),
         rows=rows,
@@ -221,8 +216,6 @@ def _read(
         places=tuple(str(file) for file in source.files),
         segments=segments,
         attention=places,
-        weeks=weeks,
-        hours=hours,
     )
 
 
@@ -353,7 +346,8 @@ def _arm(sums: ArmSums, agent: str, name: str, columns: LogColumns, scale: Rewar
     else:
         above = sums.squares * b * b - 2 * a * b * sums.total * ticks + rounds * (a * ticks) ** 2
         squares = Fraction(above * width.denominator**2, (ticks * b * width.numerator) ** 2)
-    features = {key: value for key, raw in zip(columns.same, sums.features, strict=True) if (value := _feature(raw))}
+    texts = zip(columns.same, sums.features, strict=True)
+    features = {key: str(value) for key, value in texts if value is not None and value != ""}
     return LoggedArm(agent, name, rounds, moved, squares, _moment(sums.first), _moment(sums.last), features)
 
 
@@ -361,22 +355,6 @@ def _moment(value: object) -> Moment:
     if value is None:
         return None
     return float(value) if isinstance(value, int | float) else str(value)
-
-
-def _feature(value: object) -> Feature | None:
-    """Return a text or a vector; a text that is a JSON list of numbers is a vector."""
-    if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return str(value)
-    if isinstance(value, list | tuple):
-        try:
-            numbers = tuple(float(entry) for entry in value)
-        except (TypeError, ValueError):
-            return str(value)
-        return numbers if numbers and all(math.isfinite(entry) for entry in numbers) else None
-    return None if value is None or value == "" else str(value)
 
 
 def _watched(

@@ -1,7 +1,6 @@
 """Study of a log: who seems to copy, what it pays under a policy, and what to run instead.
 
-1. Arms that look like one item, by texts and by rewards (`analysis.copying`), and owners and originals from them
-   (`originals`).
+1. Arms that look like one item by texts (`analysis.copying`), and owners and originals from them (`originals`).
 2. The law of rates fitted to what the originals earned (`rates`), and the market of them over the log's traffic.
 3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market.
 4. What to run instead, and what that costs.
@@ -23,10 +22,7 @@ from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.copying.alike import duplicates
-from cloneproof.analysis.copying.find_copies import find_copies
-from cloneproof.analysis.copying.power import CaughtShare, caught_share
-from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD
-from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, Duplicates
+from cloneproof.analysis.copying.caught import CaughtShare, caught_share
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
@@ -58,9 +54,8 @@ from cloneproof.mechanisms.online.slate import check_takes_positions
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
 QUICK, THOROUGH = 10.0, 40.0  # seconds of counted work, if no limit is given
 LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is given: sampling needs many runs
-COPIES, WORTH, ADVISED, AUDITED, COSTED = 0.25, 0.4, 0.4, 0.2, 0.2  # largest share of the time for each question
-PLANTED: Final = 40  # items of which copies are planted, to say how often these would be found
-LISTED, JUDGED = 4.0, 2.0  # of so many parts of the time left, titles and rewards are compared within one at most
+WORTH, ADVISED, AUDITED, COSTED = 0.4, 0.4, 0.2, 0.2  # largest share of the time for each question
+LISTED: Final = 4.0  # of so many parts of the time left, titles are compared within one at most
 FEW, MANY = 16, 64  # rates of an item that the log makes equally likely: where laws are computed, and for sampling
 WITH_TABLE: Final = 1.7  # work of a recommendation with its table, in units of its limit
 COST_RUNS: Final = 1000  # of the advice with the items of the log, at most
@@ -72,9 +67,7 @@ class LogStudy(WithFindings):
     """Answers of a log.
 
     log             what was read
-    findings        arms that look like one item, by texts, and by rewards at a level
-    alike           what looks like one item by either, in the order in which a person would look at it
-    by_segment      the same by the rewards of each segment alone, if the log has segments
+    alike           what looks like one item by its texts, in the order in which a person would look at it
     owners          who is paid and for which originals, as far as the findings tell; those that are studied
     market          each owner's originals with its fitted prior; a sampled policy is audited over more rounds where
                     time allows, and copies are valued over the log's
@@ -92,7 +85,6 @@ class LogStudy(WithFindings):
 
     said_in = "log_study"
     log: Log
-    findings: CopyFindings
     alike: tuple[Lookalikes, ...]
     owners: tuple[LogOwner, ...]
     market: Market
@@ -101,7 +93,6 @@ class LogStudy(WithFindings):
     left: tuple[str, ...]
     seconds: float
     interrupted: bool
-    by_segment: Mapping[str, CopyFindings]
     caught: CaughtShare | None
     worth: Sequence[CopyWorth] = ()
     verdict: PolicyAudit | None = None
@@ -134,9 +125,8 @@ class LogStudy(WithFindings):
         return {
             "log": self.log.to_dict(),
             "findings": self.finding_rows,
-            "copies": to_data(self.findings),
             "alike": to_data(self.alike),
-            **(fields_of(self, "by_segment") | fields_of(self.market, "segments") if self.by_segment else {}),
+            **(fields_of(self.market, "segments") if self.log.segments else {}),
             **fields_of(self.market, "horizon", "share"),
             "priors": {agent.name: agent.laws[0].to_dict() for agent in self.market.agents},
             "originals": {owner.name: len(owner.originals) for owner in self.owners},
@@ -154,8 +144,6 @@ def study_log(
     policy: StudiedPolicy = None,
     name: str = "",
     *,
-    level: float = 0.05,
-    spread: float = ONE_ITEM_SPREAD,
     horizon: int | None = None,
     share: float = 1.0,
     traffic: int | None = None,
@@ -171,7 +159,6 @@ def study_log(
 
     The policy is audited over `horizon` rounds (those of the log, at most LONGEST), and advice is for `traffic` of them
     (those of the log); where the rows are of a live market, both are in its terms, and so is how it `ends`.
-    `spread` is that of the log-odds of copies of one item, by which real ones differ.
     Without a number of seconds work is counted, so that one seed gives one answer. Ctrl-C returns the answers that
     there are, marked `interrupted`, once copies have been looked for.
     """
@@ -183,7 +170,7 @@ def study_log(
         tell(0, 5, "looking for copies")
         segments, left = studied_segments(log), list[str]()
         parts = segments if log.segments else {}
-        findings, in_segments, alike, same = _looked(log, parts, level, spread, thorough, clock, left, first)
+        alike, same = _looked(log, clock, left, first)
         caught = _caught(log, same, clock)
         everybody = log_owners(log, alike)
         owners = studied_owners(everybody)
@@ -222,22 +209,14 @@ def study_log(
             )
         tell(5, 5, "done")
         return LogStudy(
-            log, findings, alike, owners, market, name, tuple(notes), tuple(left), clock.elapsed, interrupted,
-            in_segments, caught, **answers,
+            log, alike, owners, market, name, tuple(notes), tuple(left), clock.elapsed, interrupted, caught, **answers,
         )  # fmt: skip
 
 
 def _looked(
-    log: Log,
-    parts: Mapping[str, Log],
-    level: float,
-    spread: float,
-    thorough: bool,
-    clock: Deadline,
-    left: list[str],
-    first: Callable[[Sequence[Lookalikes]], None] | None,
-) -> tuple[CopyFindings, dict[str, CopyFindings], tuple[Lookalikes, ...], tuple[str, ...]]:
-    """Return what is found by texts and rewards, in all and in each segment, and the texts that were compared.
+    log: Log, clock: Deadline, left: list[str], first: Callable[[Sequence[Lookalikes]], None] | None
+) -> tuple[tuple[Lookalikes, ...], tuple[str, ...]]:
+    """Return what looks like one item, and the columns of texts that were compared.
 
     `first` is told what equal texts and ids say, before anything takes long.
     """
@@ -248,22 +227,10 @@ def _looked(
     try:
         with clock.share(LISTED).for_engines():
             listed = duplicates(records, same)
+            return lookalikes(log, listed, same), same
     except OutOfTimeError:
-        same = ()
         left.append("titles that are not equal")
-
-    def found_in(
-        own: Sequence[ArmRecord], planted: int = 0, known: tuple[Duplicates, ...] | None = None
-    ) -> CopyFindings:
-        seconds = clock.within(COPIES / (1 + len(parts)) * (clock.budget or 0.0))
-        with clock.share(JUDGED).for_engines():
-            return find_copies(own, level, same, seconds, planted, spread, known)
-
-    findings = found_in(records, PLANTED if thorough else 0, listed)
-    in_segments = {name: found_in(arm_records(own)) for name, own in parts.items()}
-    if any(found.late for found in (findings, *in_segments.values())):
-        left.append("some questions about copies")
-    return findings, in_segments, lookalikes(log, listed, findings.found, same), same
+    return lookalikes(log, listed), ()
 
 
 def _caught(log: Log, same: Sequence[str], clock: Deadline) -> CaughtShare | None:
@@ -275,7 +242,7 @@ def _caught(log: Log, same: Sequence[str], clock: Deadline) -> CaughtShare | Non
         number: text
         for number, arm in enumerate(log.arms)
         for text in [next((arm.features[name] for name in same if name in arm.features), None)]
-        if isinstance(text, str)
+        if text is not None
     }
     with suppress(OutOfTimeError), clock.share(LISTED).for_engines():
         return caught_share(texts, [arm.agent for arm in log.arms])

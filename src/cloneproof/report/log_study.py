@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Final
 
 from cloneproof._sections import Paragraph, Points, Result, Section, SectionPart, Table
-from cloneproof.analysis.copying.records import CopyGroup
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
+from cloneproof.logs.agreement import ONE_ITEM_SPREAD, UNLIKELY
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import Lookalikes, studied_segments
@@ -23,7 +23,6 @@ from cloneproof.logs.study import LogStudy
 from cloneproof.report.log import LONGEST_NAME, log_words
 from cloneproof.report.words import (
     FIXED,
-    NARROW,
     copies_sentence,
     copies_words,
     error_words,
@@ -39,7 +38,6 @@ from cloneproof.report.words import (
 MOST_GROUPS: Final = 12  # findings, and items that look alike
 SHORT: Final = 0.99  # of the log's rounds; a worth over fewer says so
 MOST_AT_ONCE: Final = 3  # findings that are told before rewards are looked at
-MOST_NAMED: Final = 12  # arms of a finding
 LONGEST_TEXT: Final = 60  # letters of a title
 CLICKS: Final = ("click", "clicks", "clicked", "is_click")  # columns whose unit is a click
 
@@ -60,9 +58,8 @@ def sections(study: LogStudy) -> Iterable[Section]:
         yield from _within(f"What to run{' instead' if study.policy else ''}", study.recommendation, _cost(study))
     if study.verdict is not None and study.verdict.audit is not None:
         yield Section(f"What copies could earn under {study.policy}", tuple(_verdict(study.verdict, study)))
-    if study.by_segment:
+    if study.log.segments:
         yield Section("By segment", tuple(_segments(study)))
-    yield Section("What the rewards say", tuple(_findings(study)))
     own = [*study.notes[len(study.log.notes) :], *_more_work(study)]
     if own:
         yield Section("Notes", (Points(tuple(Paragraph(sentence(note)) for note in own)),))
@@ -72,11 +69,11 @@ def sections(study: LogStudy) -> Iterable[Section]:
 
 
 def first_look(log: Log, alike: Sequence[Lookalikes]) -> Iterable[Section]:
-    """Say what equal texts and ids show, before titles and rewards are compared."""
+    """Say what equal texts and ids show, before titles are compared."""
     found = Points(tuple(Paragraph(f"{seems(one)}.") for one in alike[:MOST_AT_ONCE]))
     more = [Paragraph(f"And {left:,} more.")] if (left := len(alike) - MOST_AT_ONCE) > 0 else []
     title = "First, what equal texts and names show" if alike else "No two arms have equal texts or names"
-    yield Section(f"{title} (rewards are looked at next)", [found, *more] if alike else (), log_words(log))
+    yield Section(f"{title} (titles that are not equal are next)", [found, *more] if alike else (), log_words(log))
 
 
 def _within(title: str, result: Result, said: str = "") -> Iterator[Section]:
@@ -98,9 +95,9 @@ def seems(one: Lookalikes) -> str:
     """Describe who seems to list what how often.
 
     >>> lamp = (("ana", "a"), ("ana", "b"), ("ana", "c"))
-    >>> seems(Lookalikes(("ana",), (lamp,), "Touch Lamp", ("near title",), False))
+    >>> seems(Lookalikes(("ana",), (lamp,), "Touch Lamp", ("near title",), False, (None,)))
     'ana seems to list \u201cTouch Lamp\u201d 3 times'
-    >>> seems(Lookalikes(("ana", "bo"), ((("ana", "a"), ("bo", "x")),), "", ("rewards",), True))
+    >>> seems(Lookalikes(("ana", "bo"), ((("ana", "a"), ("bo", "x")),), "", ("equal sku",), True, (0.3,)))
     'ana and bo seem to list one and the same item'
     """
     who, several = names_words(one.agents, 3, LONGEST_NAME), len(one.items)
@@ -176,8 +173,6 @@ def _more_work(study: LogStudy) -> list[str]:
     """Say what more work would settle."""
     open_ = [f"{what} (not begun or not ended)" for what in study.left]
     open_ += [f"whether {study.policy} pays" for _ in (1,) if study.verdict and study.verdict.verdict == "undecided"]
-    if study.findings.power is None:
-        open_.append("how often rewards alone would show copies")
     return [f"more work, by --thorough or more --seconds, would settle: {'; '.join(open_)}"] if open_ else []
 
 
@@ -196,31 +191,47 @@ def _alike(study: LogStudy) -> Iterator[SectionPart]:
     for one in study.alike[:MOST_GROUPS]:
         worth = _worth_of(one, study)
         part = "" if worth is None or worth.part is None else "{:.0%} ({:.0%} to {:.0%})".format(*worth.part)
-        for number_of, item in enumerate(one.items):
+        for number_of, (item, chance) in enumerate(zip(one.items, one.agreement, strict=True)):
             own = [arms[place] for place in item]
             text = min(_texts_of(own, study), key=len, default="")
             paid = float(sum((arm.total for arm in own), Fraction(0)) * (study.log.high - study.log.low))
             rows.append((
                 names_words(list(dict.fromkeys(agent for agent, _ in item)), 3, 30), shorten(text, LONGEST_TEXT),
                 f"{len(item)}", f"{paid:,.6g}", "" if number_of else part, "" if number_of else _what_to_do(one),
-                ", ".join(one.reasons), names_words([arm for _, arm in item], 4, 30), study.label("item", *item),
+                ", ".join(one.reasons), _agreement_words(chance), names_words([arm for _, arm in item], 4, 30),
+                study.label("item", *item),
             ))  # fmt: skip
-    columns = ("who", "what", "times", _unit(study), "came with copies", "what to do", "alike in", "arms", "id")
-    yield Table.of(columns, rows[:MOST_GROUPS], left=["what", "what to do", "alike in", "arms", "id"])
+    columns = ("who", "what", "times", _unit(study), "came with copies", "what to do", "alike in", "by rewards", "arms",
+               "id")  # fmt: skip
+    yield Table.of(columns, rows[:MOST_GROUPS], left=["what", *columns[5:]])
     yield from not_shown(sum(len(one.items) for one in study.alike) - MOST_GROUPS, "items")
     yield Paragraph(
-        "Arms whose texts are equal, or the same up to filler, order and slips, and what the rewards say is one item "
-        "(below). Different items may have one title, and several shops may sell one product.",
+        "Arms whose texts are equal, or the same up to filler, order and slips. Different items may have one title, "
+        "and several shops may sell one product. Rewards cannot show that arms are one item, but that they are not: p "
+        "is the chance of rewards that differ as much if they are one, whose arms' log-odds vary by "
+        f"{ONE_ITEM_SPREAD:g}.",
         role="note",
     )
     if study.caught is not None:
         yield Paragraph(study.caught.words, role="note")
 
 
+def _agreement_words(chance: float | None) -> str:
+    """Say whether rewards allow that arms are one item.
+
+    >>> _agreement_words(0.3), _agreement_words(2e-4), _agreement_words(0.0), _agreement_words(None)
+    ('could be one (p = 0.3)', 'not one: p = 0.0002', 'not one: p below 1e-6', '')
+    """
+    if chance is None:
+        return ""
+    p = f"p = {chance:.2g}" if chance >= 1e-6 else "p below 1e-6"
+    return f"could be one ({p})" if chance >= UNLIKELY else f"not one: {p}"
+
+
 def _texts_of(arms: Sequence[LoggedArm], study: LogStudy) -> Iterator[str]:
     """Return the texts of arms by which they were compared."""
     for name in study.log.columns.same:
-        yield from (text for arm in arms if isinstance(text := arm.features.get(name), str))
+        yield from (arm.features[name] for arm in arms if name in arm.features)
 
 
 def _unit(study: LogStudy) -> str:
@@ -243,22 +254,21 @@ def _amount(value: Estimate | None, study: LogStudy, sign: bool = False) -> str:
 
 
 def _segments(study: LogStudy) -> Iterator[SectionPart]:
-    """Return a row for each segment and one for all: rates, findings, what copies gain, and what the advice costs."""
+    """Return a row for each segment and one for all: rates, what copies gain, and what the advice costs."""
     worth = next((worth for worth in study.worth if worth.by_segment), None)
     worst = None if study.verdict is None else study.verdict.worst
     gains = {} if study.verdict is None else study.verdict.by_segment
     advised = study.recommendation if study.recommendation is not None and study.recommendation.ranked else None
     parts = {} if advised is None else advised.by_segment
 
-    def row(name: str, log: Log, groups: int, *amounts: Estimate | None) -> tuple[str, ...]:
-        rates = f"{log.rounds:,}", f"{study.log.unscaled(log.mean):.4g}", f"{groups}"
+    def row(name: str, log: Log, *amounts: Estimate | None) -> tuple[str, ...]:
+        rates = f"{log.rounds:,}", f"{study.log.unscaled(log.mean):.4g}"
         return name, *rates, *(_amount(amount, study, sign=k < 2) for k, amount in enumerate(amounts))
 
     rows = [
         row(
             shorten(name, LONGEST_NAME),
             log,
-            len(study.by_segment[name].found),
             None if worth is None else worth.by_segment.get(name),
             gains.get(name),
             parts[name].choice.regret if name in parts and parts[name].ranked else None,
@@ -271,12 +281,10 @@ def _segments(study: LogStudy) -> Iterator[SectionPart]:
         None if advised is None else advised.choice.regret,
     )
     copier = "copies of the log" if worth is None else f"copies of {shorten(worth.owner.name, LONGEST_NAME)}"
-    columns = ("segment", "rounds", "mean", "groups of copies", copier, "best copies found", "advice costs")
-    yield Table.of(columns, [*rows, row("all", study.log, len(study.findings.found), *total)])
+    columns = ("segment", "rounds", "mean", copier, "best copies found", "advice costs")
+    yield Table.of(columns, [*rows, row("all", study.log, *total)])
     yield Paragraph(
-        f"Columns of copies and of the advice are in {_unit(study)}; their sections say what each covers. Groups are "
-        "found from the rewards of a segment alone, and in the last row from all; only the latter join arms and "
-        "accounts.",
+        f"Columns of copies and of the advice are in {_unit(study)}; their sections say what each covers.",
         role="note",
     )
 
@@ -322,57 +330,6 @@ def _worth_row(worth: CopyWorth, study: LogStudy) -> tuple[str, ...]:
         spread = f"{FIXED}±{FIXED}{rounded(one_log)}" if one_log else ""
     name, copies = shorten(worth.owner.name, LONGEST_TEXT), copies_words(worth.owner.copies)
     return name, copies, f"{width * worth.earned:,.6g}", came, spread
-
-
-def _findings(study: LogStudy) -> Iterator[SectionPart]:
-    findings, level = study.findings, f"{100 * study.findings.level:g}{NARROW}%"
-    for group in findings.found[:MOST_GROUPS]:
-        yield Paragraph(_group_words(group), "Probably one item" if len(group.agents) == 1 else "Probably shared items")
-        columns = ("arm", "agent", "text", "rewards", "mean", "alike in")
-        rows = [
-            (
-                shorten(row.arm, LONGEST_NAME),
-                shorten(row.agent, LONGEST_NAME) if len(group.agents) > 1 else "",
-                shorten(row.text, LONGEST_TEXT),
-                f"{row.rounds:,}",
-                f"{study.log.unscaled(row.mean):.4g}",
-                row.matched,
-            )
-            for row in group.rows[:MOST_NAMED]
-        ]
-        yield Table.of(columns, rows, left=["agent", "text", "alike in"])
-        yield from not_shown(len(group.rows) - MOST_NAMED, "arms")
-    yield from not_shown(len(findings.found) - MOST_GROUPS, "groups")
-    if not findings.found:
-        yield Paragraph(f"By rewards, no arms are found to be one item at a level of {level}.")
-    near = next((group for group in findings.groups if not group.found), None)
-    if near is not None:
-        yield Paragraph(_group_words(near), "Nearest to being found, and not found", "note")
-    yield Paragraph(
-        f"{sentence(findings.guarantee)} The level is {level}. A reason to look at the items, not a finding about "
-        "anybody.",
-        "How often this is wrong",
-    )
-    yield from (Paragraph(note, role="note") for note in findings.notes)
-
-
-def _group_words(group: CopyGroup) -> str:
-    """Describe which arms may be one item, and the evidence.
-
-    >>> arms = (("ana", "a"), ("ana", "b"))
-    >>> print(_group_words(CopyGroup("one agent", ("ana",), arms, 40.0, 1.0, 0.913, True, "One explains them.")))
-    a and b of ana (probability 0.913). One explains them. The e-value is 40, its weight 1.
-    """
-    arms = names_words([arm for _, arm in group.arms])
-    whose = " and ".join(shorten(agent, LONGEST_NAME) for agent in group.agents)
-    chance = "" if group.probability is None else f" (probability {_chance(group.probability)})"
-    weighted = f"The e-value is {group.e_value:.3g}, its weight {group.weight:.3g}."
-    return f"{arms} of {whose}{chance}. {sentence(group.evidence)} {weighted}"
-
-
-def _chance(value: float) -> str:
-    """Write a probability, but never as 0 or 1, which no finite data can show."""
-    return "above 0.9999" if value > 0.9999 else "below 0.0001" if value < 0.0001 else f"{value:.4g}"
 
 
 def _accounts(study: LogStudy) -> Iterator[SectionPart]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloneproof.analysis.copying.alike import alike, duplicates
+from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.matching import Matcher
 from cloneproof.analysis.copying.records import ArmRecord
 from planted_titles import CHANGES, recognised
@@ -23,7 +23,7 @@ OTHERS = (
 
 def listed(owned):
     """Titles of each group that is not equal to the letter, by (agent, title)."""
-    records = [ArmRecord(agent, f"x{k}", 1, 0.0, 0.0, {"title": text}) for k, (agent, text) in enumerate(owned)]
+    records = [ArmRecord(agent, f"x{k}", {"title": text}) for k, (agent, text) in enumerate(owned)]
     return [[owned[int(arm[1:])] for _, arm in one.arms] for one in duplicates(records, ["title"]) if not one.equal]
 
 
@@ -88,6 +88,5 @@ def test_pairs_that_a_person_would_decide_at_once(one, other, same):
 
 
 def test_codes_of_many_advertisers_are_not_alike():
-    codes = [ArmRecord(f"c{k}", f"c{k}-{j}", 1, 0.0, 0.0, {"id": f"c{k}-{j}"}) for k in range(25) for j in range(3)]
+    codes = [ArmRecord(f"c{k}", f"c{k}-{j}", {"id": f"c{k}-{j}"}) for k in range(25) for j in range(3)]
     assert duplicates(codes, ["id"]) == ()
-    assert alike(codes, ["id"]) == {}
