@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import gammaln, xlog1py, xlogy
+import scipy
 
 from cloneproof.bounds._domain import checked
 from cloneproof.errors import MechanismError
@@ -35,8 +35,10 @@ def count_steepness(arm_rounds: int, low: float, high: float) -> float:
     most = arm_rounds - 1
     counts = np.array([edge(most * mean) for edge in (math.floor, math.ceil) for mean in (low, high)])
     means = np.clip(counts / max(1, most), low, high)
-    choices = gammaln(arm_rounds) - gammaln(counts + 1) - gammaln(arm_rounds - counts)
-    return float(arm_rounds * np.exp(choices + xlogy(counts, means) + xlog1py(most - counts, -means)).max())
+    special = scipy.special
+    choices = special.gammaln(arm_rounds) - special.gammaln(counts + 1) - special.gammaln(arm_rounds - counts)
+    chances = special.xlogy(counts, means) + special.xlog1py(most - counts, -means)
+    return float(arm_rounds * np.exp(choices + chances).max())
 
 
 @checked
