@@ -1,6 +1,10 @@
 """`cloneproof audit` as a user meets it: exit codes, a table that fits, JSON that is the library's answer."""
 
 import json
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,9 +28,47 @@ def test_exploitable_exits_1_with_a_table_that_fits():
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines()[:2] == ["Audit of h-etc-r", "Exploitable"]
     assert "Scope\nReplications by ana" in done.stdout
-    *lines, repeat = done.stdout.splitlines()
-    assert max(map(len, lines)) <= 100
-    assert repeat.endswith("--mechanism h-etc-r --agent ana --max-copies 2 --agent ana --max-copies 2")
+    assert max(map(len, done.stdout.split("To repeat")[0].splitlines())) <= 100
+
+
+TURNS = """
+class InTurn:
+    def __init__(self, view): self.arms, self.round = view.arms, 0
+    def select(self): self.round += 1; return self.arms[self.round % len(self.arms)]
+    def update(self, arm, reward): pass
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--mechanism", "ucb1", "--agent=ana", "--max-copies", 3, "--html", "page.html"),
+        ("-m", "etc", "--set", "arm_rounds=1", "--write-test", "test_attack.py"),
+        ("--policy", "turns:InTurn", "--runs", 256),
+        ("--policy", "other.py:InTurn", "--runs", 256, "--html", "page.html"),
+    ],
+    ids=lambda asked: " ".join(map(str, asked)),
+)
+def test_the_lines_that_repeat_an_attack_run_as_pasted(asked, tmp_path, monkeypatch):
+    for name in ("turns.py", "other.py"):
+        (tmp_path / name).write_text(TURNS)
+    prior = cp.Discrete([0, 1], [0.5, 0.5])
+    cp.save_market(cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 1, cp.Point(0.5))], 40), tmp_path / "mine.toml")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    done = run("mine.toml", *asked)
+    assert done.returncode == 1, done.stderr
+    shell, python = re.search(r"in the shell:\n(.*)\nTo .* in Python:\n(.*)", done.stdout, re.DOTALL).groups()
+    for made in ("page.html", "test_attack.py"):
+        Path(made).unlink(missing_ok=True)
+    program, *line = shlex.split(shell)
+    assert (program, line.count("--agent")) == ("cloneproof", 1)
+    again = command.run(*line)
+    assert (again.returncode, again.stdout.splitlines()[1]) == (1, "Exploitable")
+    assert not [*Path().glob("page.html"), *Path().glob("test_*.py")]
+    pasted = subprocess.run([sys.executable, "-c", python], capture_output=True, text=True, check=True)
+    gain = re.search(r"pays|value=([\d.]+).*value=([\d.]+)", pasted.stdout)
+    assert gain[0] == "pays" or float(gain[2]) > float(gain[1])
 
 
 def test_a_deduplicator_is_declared_and_told(tmp_path):

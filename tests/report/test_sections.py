@@ -1,11 +1,13 @@
 """One protocol: what `sections()` of a result says, its terminal, its page and its notebook say."""
 
+import math
 import re
 from dataclasses import replace
 from html import unescape
 
 import pytest
 
+import cloneproof as cp
 from cloneproof._findings import WithFindings
 from cloneproof._sections import Facts, Figure, Paragraph, Points, Result, Section, Table, Verbatim
 from cloneproof._tables import Tabular
@@ -165,3 +167,18 @@ def test_the_page_of_a_log_has_all_that_its_command_prints(made):
     for section in (*study.log.sections(), *study.sections()):
         said = [piece for piece in pieces(section) if normal(printable(piece)) not in page]
         assert said == []
+
+
+@pytest.mark.parametrize("bounds", ["asymptotic", "distribution-free"])
+def test_few_runs_have_no_interval(bounds):
+    """Under 16 runs, or pairs of them, nothing is told but the mean; with 16 there is an interval."""
+    market, mechanism = cp.Market([cp.Agent(name, 1, cp.Beta(2, 60)) for name in "ab"], 1000), cp.mechanism("ucb1")
+    for runs in (4, 15, 16):
+        search = cp.Search(runs=runs, bounds=bounds)
+        evaluation = cp.evaluate(market, mechanism, engine="monte-carlo", search=search)
+        gain = cp.gain(market, mechanism, "a", (2,), search=search, stop_when_decided=False)
+        told = (evaluation.regret, evaluation.payoff["a"], gain.estimate, gain.copied)
+        assert [math.isfinite(each.error) for each in told] == 4 * [runs >= 16]
+        for words in (str(evaluation), str(gain)):
+            assert ("few runs" in words) == (runs < 16)
+            assert "inf" not in words

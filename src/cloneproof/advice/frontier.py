@@ -34,7 +34,14 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, run_seconds
-from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, gain_bounds, regret_bounds, served_bounds
+from cloneproof.engines.monte_carlo.statistics import (
+    FIRST_TIME,
+    Estimands,
+    RunTotals,
+    gain_bounds,
+    regret_bounds,
+    served_bounds,
+)
 from cloneproof.engines.plays import plays
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Agent, Market, full_copies
@@ -45,7 +52,7 @@ from cloneproof.mechanisms.online.slate import check_takes_positions
 EACH = 5  # copies of each item
 LOOKS = ((64, 6, 1), (16, 6, 1), (0, 3, 1), (0, 0, 1), (0, 0, 0))  # the most there is time for: copies of one item,
 # who name theirs, and lists with an item left out
-FEWEST, ENOUGH, AGAIN_RUNS = 6, 24, 10  # runs: of an interval, of a first look, of a second with more deviators
+FEWEST, ENOUGH = FIRST_TIME, 24  # runs: of any look, as fewer have no interval, and of a first one
 LEAST_WORLDS = 3.0  # honest runs that one of the smallest look takes, with a list of copies beside honesty
 DEVIATORS, KINDS = 6, 3  # at most so many providers that are alike deviate, and so many kinds of them
 AGAIN, LEAST_AGAIN = 0.4, 0.15  # part of the time for rows that are played again, the least one if many are played
@@ -187,7 +194,7 @@ class _Look:
         self, alike: list[Agent], seconds: float, only: CopyVector | None
     ) -> tuple[list[Estimate], list[CopyVector], float] | None:
         """Return estimates of regret, pay and gains, of naming (unless flat) and of lists; the lists; the seconds."""
-        rest, most = (1,) * (alike[0].count - 1), ENOUGH if only is None else AGAIN_RUNS
+        rest, most = (1,) * (alike[0].count - 1), ENOUGH if only is None else FEWEST
         for many, namers, withheld in LOOKS:
             lists = [(EACH, *(EACH for _ in rest)), *([(many, *rest)] if many else [])]
             lists = [*lists, *([(*rest, 0)] if rest and withheld else [])] if only is None else [only]

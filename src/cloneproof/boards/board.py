@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.statistics import FIRST_TIME
 from cloneproof.errors import BoardError, brief
 
 Floats = NDArray[np.float64]
@@ -168,8 +169,8 @@ def votes_information(ratings: Floats, panel: Floats) -> Floats:
 
 
 def simulated_mean(values: Floats, runs: str) -> Estimate:
-    """Return the mean of values of independent runs, described in words, with its 99 % interval."""
-    error = DEVIATIONS * float(np.std(values, ddof=1)) / len(values) ** 0.5
+    """Return the mean of values of independent runs, described in words, with its 99 % interval; of few, none."""
+    error = DEVIATIONS * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) >= FIRST_TIME else math.inf
     return Estimate(float(np.mean(values)), error, "confidence", f"{runs}, 99 %")
 
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -37,44 +38,94 @@ from cloneproof.cli.options import (
 from cloneproof.cli.output import deliver, note, working
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market, market_to_toml
-
-
-def shell_words(audit: Audit, smallest: Witness, arguments: Sequence[str]) -> str:
-    """Return one line of shell that finds the attack again, among as few copies and rounds as it has."""
-    arguments = [one for k, one in enumerate(arguments) if "--write-test" not in arguments[max(0, k - 1) : k + 1]]
-    kept = ["--agent", smallest.agent, "--max-copies", str(max(smallest.copies))]
-    if len(smallest.market.agents) == len(audit.market.agents):
-        kept += ["--horizons", str(smallest.horizon)]
-    return shlex.join(["cloneproof", *arguments, *kept])
-
+from cloneproof.report.words import drawn
 
 AGAIN = 4  # times as many pairs as the audit drew: a written test is to be surer than the audit was
+OUTPUTS = ("--html", "--json-file", "--certificate", "--write-test", "--agent", "--max-copies")  # not repeated
 
 
-def pytest_file(audit: Audit, policy: str | None, rule: str | None, seed: int) -> str:
+def shell_words(audit: Audit, arguments: Sequence[str], most: int) -> str:
+    """Return the line of shell that finds the worst attack again, among the lists of its agent."""
+    kept, rest = list[str](), iter(arguments)
+    for word in rest:
+        if word in OUTPUTS:
+            next(rest, None)
+        elif word.partition("=")[0] not in OUTPUTS:
+            kept.append(word)
+    worst = audit.worst
+    return shlex.join(["cloneproof", *kept, "--agent", worst.agent, "--max-copies", str(min(most, max(worst.copies)))])
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What was audited, as Python code."""
+
+    name: str  # an expression
+    imports: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, audit: Audit, policy: str | None, rule: str | None) -> Audited:
+        """Return a policy, which has to be imported, or the mechanism with its parameters."""
+        if policy is None:
+            options = "".join(f", {key}={value!r}" for key, value in audit.mechanism.parameters.items())
+            made = f"cp.mechanism({audit.mechanism.name!r}{options})"
+            return cls(made if rule is None else f"cp.Mechanism(arm=cp.rule({rule!r}{options}))")
+        place, _, name = policy.rpartition(":")
+        if not place.endswith(".py"):
+            return cls(name, (f"from {place} import {name}",))
+        folder, module = os.path.split(os.path.abspath(place).removesuffix(".py"))
+        return cls(name, ("import sys", f"sys.path.insert(0, {folder!r})", f"from {module} import {name}"))
+
+
+def python_words(audit: Audit, audited: Audited, market_file: str, search: Search) -> str:
+    """Return lines of Python that repeat the smallest attack."""
+    smallest = audit.smallest or audit.worst
+    names, market = [agent.name for agent in smallest.market.agents], "market"
+    if len(names) < len(audit.market.agents):
+        market += f".with_agents([own for own in market.agents if own.name in {names}])"
+    market += "" if smallest.horizon == audit.market.horizon else f".with_horizon({smallest.horizon})"
+    agent, copies, made = smallest.agent, smallest.copies, audited.name
+    if audited.imports:
+        made = f"{made} if isinstance({made}, cp.BlackBox) else cp.BlackBox({made})"
+    play = f"[cp.evaluate(market, mechanism, copies).payoff[{agent!r}] for copies in ({{}}, {{{agent!r}: {copies}}})]"
+    if drawn(smallest):
+        play = f"cp.gain(market, mechanism, {agent!r}, {copies}, search=cp.Search({_runs(audit, smallest, 1, search)}))"
+    system = [line for line in audited.imports if line == "import sys"]
+    return "\n".join(
+        [
+            *system,
+            "import cloneproof as cp",
+            *audited.imports[len(system) :],
+            f"market = cp.load_market({str(market_file)!r})",
+            *([] if market == "market" else [f"market = {market}"]),
+            f"mechanism = {made}",
+            f"print({play})",
+        ]
+    )
+
+
+def _runs(audit: Audit, found: Witness, times: int, search: Search) -> str:
+    """Return the options with which a sampled attack is drawn again, with so many times as many pairs."""
+    for one in audit.samples:
+        if one.market is found.market and (one.agent, one.copies) == (found.agent, found.copies):
+            return f"runs={times * one.progress.runs}, seed={one.seed}"
+    return f"seed={search.seed}" if search.runs is None else f"runs={times * search.runs}, seed={search.seed}"
+
+
+def pytest_file(audit: Audit, audited: Audited, search: Search) -> str:
     """Return a pytest file in which the smallest attack is tried again."""
     smallest = audit.smallest or audit.worst
-    place, _, name = (policy or "").rpartition(":")
-    folder, module = os.path.split(os.path.abspath(place).removesuffix(".py") if place.endswith(".py") else place)
-    if policy is None:
-        options = "".join(f", {key}={value!r}" for key, value in audit.mechanism.parameters.items())
-        name = f"cp.mechanism({audit.mechanism.name!r}{options})"
-        name = name if rule is None else f"cp.Mechanism(arm=cp.rule({rule!r}{options}))"
-    runs = [
-        f"runs={AGAIN * one.progress.runs}, seed={one.seed}"
-        for one in audit.samples
-        if one.market is smallest.market and (one.agent, one.copies) == (smallest.agent, smallest.copies)
-    ]
-    drawn = smallest.gain.kind in ("confidence", "asymptotic")
-    search = f", search=cp.Search({(runs or [f'seed={seed}'])[0]})" if drawn else ""
+    again = f", search=cp.Search({_runs(audit, smallest, AGAIN, search)})" if drawn(smallest) else ""
+    system, *own = audited.imports if len(audited.imports) > 1 else ("", *audited.imports)
+    path, imports = (own[:1], own[1:]) if system else ([], own)
     lines = [
         f'"""Copies {smallest.copies} of {smallest.agent} paid in {smallest.horizon:,} rounds."""',
-        *(["", "import sys"] if folder else []),
+        *(["", system] if system else []),
         "",
         "import cloneproof as cp",
         "from cloneproof.testing import assert_clone_proof",
-        *(["", f"sys.path.insert(0, {folder!r})"] if folder else []),
-        *([f"from {module} import {name}"] if policy else []),
+        *(["", *path] if path else []),
+        *imports,
         "",
         f"MARKET = {chr(34) * 3}",
         f"{market_to_toml(smallest.market).strip()}{chr(34) * 3}",
@@ -83,7 +134,7 @@ def pytest_file(audit: Audit, policy: str | None, rule: str | None, seed: int) -
         "def test_these_copies_do_not_pay(tmp_path):",
         '    (tmp_path / "market.toml").write_text(MARKET)',
         f"    attack = {{{smallest.agent!r}: {smallest.copies}}}",
-        f'    assert_clone_proof({name}, tmp_path / "market.toml", attack=attack{search})',
+        f'    assert_clone_proof({audited.name}, tmp_path / "market.toml", attack=attack{again})',
         "",
     ]
     return "\n".join(lines)
@@ -157,12 +208,14 @@ def audit(
             also=also or (), caught=caught, search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
     deliver(result, as_json, json_file, html)
+    audited_code = Audited.of(result, policy, rule)
     if result.smallest is not None and not as_json and sys.argv[1:2] == ["audit"]:
-        print(f"In the shell: {shell_words(result, result.smallest, sys.argv[1:])}")
+        print(f"To repeat the worst attack in the shell:\n{shell_words(result, sys.argv[1:], max_copies)}")
+        print(f"To repeat the smallest one in Python:\n{python_words(result, audited_code, market_file, search)}")
     if seconds is not None and not as_json:
         print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")
     if test is not None and result.smallest is None:
         note(f"{test} is not written: no attack on honest others was found")
     elif test is not None:
-        write_whole(test, pytest_file(result, policy, rule, seed))
+        write_whole(test, pytest_file(result, audited_code, search))
     raise typer.Exit(130 if result.interrupted else 0 if result.passes(allow_undecided) else EXIT[result.verdict])

@@ -13,7 +13,7 @@ from cloneproof._tables import Tabular
 from cloneproof.analysis.equilibrium import Equilibrium
 from cloneproof.analysis.gain import Gain
 from cloneproof.engines.estimate import Estimate, Evaluation
-from cloneproof.report.words import copies_sentence, copies_words, error_number, error_words, number, sentence, shorten
+from cloneproof.report.words import copies_sentence, copies_words, error_number, measured, number, sentence, shorten
 
 PAYOFFS = "Expected payoffs and regret"
 MOST_ROWS = 20
@@ -89,8 +89,8 @@ def gain_sections(gain: Gain) -> Iterable[Section]:
     """Return whether the deviation pays, and its numbers."""
     copies = gain.copies[gain.agent]
     outcome = {"pays": "It pays", "does not pay": "It does not pay", "undecided": "Undecided"}[gain.decided]
-    interval = f"{number(gain.estimate, sign=True)} ({error_words(gain.estimate)})"
-    words = f"If {gain.agent} registers {copies_sentence(copies)}, its payoff changes by {interval}."
+    words = f"If {gain.agent} registers {copies_sentence(copies)}, its payoff changes by "
+    words += f"{measured(gain.estimate, sign=True)}."
     rows = [_estimate_row(*row) for row in (("honest", gain.honest), (f"copies {copies_words(copies)}", gain.copied))]
     rows.append(_estimate_row("gain", gain.estimate, sign=True))
     rows += [_estimate_row(f"gain in {name}", own, sign=True) for name, own in gain.by_segment.items()]

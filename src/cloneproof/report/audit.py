@@ -22,6 +22,7 @@ from cloneproof.report.words import (
     error_number,
     error_words,
     kind_words,
+    measured,
     names_words,
     number,
     percent,
@@ -62,9 +63,6 @@ def sections(audit: Audit) -> Iterable[Section]:
     yield Section("What was audited" if audit.worst.argued else STEPS_TITLES[audit.verdict], (steps,), background=True)
     if not audit.worst.argued and len(audit.tried) > 1:
         yield Section("The best deviations", _deviations(audit))
-    if audit.smallest is not None:
-        repeat = Facts((("In Python", python_words(audit, audit.smallest), ""),))
-        yield Section("To repeat the smallest attack", (repeat,))
     if audit.also or audit.informed or audit.variants or audit.limits or audit.not_computed:
         yield Section("Other deviations, reported apart", _apart(audit))
     yield Section("Scope", _scope(audit))
@@ -91,11 +89,10 @@ def attack_steps(audit: Audit) -> list[Paragraph]:
         steps["The argument"] = "No copies were evaluated; the argument is in the scope below."
     else:
         steps |= {
-            "Honest": f"{name} registers {copies_sentence((1,) * agent.count)} and expects {number(worst.honest)} "
-            f"({error_words(worst.honest)}).",
+            "Honest": f"{name} registers {copies_sentence((1,) * agent.count)} and expects {measured(worst.honest)}.",
             "With copies": f"{name} registers {copies_sentence(worst.copies)}, {sum(worst.copies):,} arms in all, and "
-            f"expects {number(worst.copied)} ({error_words(worst.copied)}).",
-            "The difference": f"{number(worst.gain, sign=True)} ({error_words(worst.gain)}): {percent(worst)}.",
+            f"expects {measured(worst.copied)}.",
+            "The difference": f"{measured(worst.gain, sign=True)}: {percent(worst)}.",
         }
         if audit.verdict == "exploitable":
             steps["Why"] = why_it_pays(audit.mechanism, worst)
@@ -157,27 +154,15 @@ def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
 def _smallest(audit: Audit) -> list[Paragraph]:
     """Say with how few copies, rivals and rounds it still pays."""
     found = audit.smallest
-    if found is None:
+    if found is None or found == audit.worst:
         return []
     rounds = f"{found.horizon:,} round{'s' if found.horizon > 1 else ''}"
     without = len(audit.market.agents) - len(found.market.agents)
     rivals = f", without {without} of its rivals" if without else ""
-    gain = f"{number(found.gain, sign=True)} ({error_words(found.gain)}{related(found)})"
+    gain = f"{measured(found.gain, sign=True)}{related(found)}"
     return [
         Paragraph(f"It still pays {found.agent} to register {copies_words(found.copies)} in {rounds}{rivals}: {gain}.")
     ]
-
-
-def python_words(audit: Audit, found: Witness) -> str:
-    """Return one line of Python that repeats an attack, for whoever has the market and the mechanism."""
-    names, market = [agent.name for agent in found.market.agents], "market"
-    if len(names) < len(audit.market.agents):
-        market += f".with_agents([own for own in market.agents if own.name in {names}])"
-    market += "" if found.horizon == audit.market.horizon else f".with_horizon({found.horizon})"
-    if drawn(found):
-        return f"cp.gain({market}, mechanism, {found.agent!r}, {found.copies})"
-    search = f"search=cp.Search(copies={max(found.copies)})"
-    return f"cp.audit({market}, mechanism, agent={found.agent!r}, {search})"
 
 
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
@@ -211,8 +196,9 @@ def _knowledge(audit: Audit) -> list[SectionPart]:
     known = audit.knowledge
     if known is None:
         return []
-    named = f"Naming its best original alone would gain {known.agent} {number(known.gain, sign=True)}"
-    said = f"{named} ({percent(known)}, {error_words(known.gain)})"
+    said = (
+        f"Naming its best original alone would gain {known.agent} {measured(known.gain, sign=True)} ({percent(known)})"
+    )
     if known.proven:
         return [Paragraph(f"{said}; no list gains more: proven (docs/textbook/knowledge.md).")]
     tried = "nothing tried surely gains more"
@@ -335,7 +321,7 @@ def _row(audit: Audit, name: str, deviation: Apart) -> tuple[str, ...]:
         return name, copies_words(deviation.copies), horizon, "", "not computed", most, "", ""
     gain = (number(deviation.gain, sign=True), error_number(deviation.gain))
     if isinstance(deviation, Witness) and drawn(deviation):  # the difference is what was measured
-        return name, _how(deviation), horizon, "", "", *gain, related(deviation).removeprefix(", ")
+        return name, _how(deviation), horizon, "", "", *gain, related(deviation).strip(" ()")
     payoffs = (number(deviation.honest), number(deviation.copied))
     return name, _how(deviation), horizon, *payoffs, *gain, percent(deviation)
 

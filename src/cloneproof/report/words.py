@@ -17,6 +17,7 @@ MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces a
 KEPT = frozenset(("\n", NARROW, FIXED))  # what is no letter and stays
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 FINDINGS = ("finding", "what to do", "id")
+FEW_RUNS = "few runs"
 MOST_NAMES = 8  # of agents in a sentence
 BY_SHARES = "for everybody, whatever they know, no list with copies earns more than the best weights on distinct items"
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -109,17 +110,34 @@ def power_of_ten(value: float, up: bool = True) -> str:
 
 
 def error_words(estimate: Estimate) -> str:
-    """Return the half-width of the error with its sign, rounded up."""
-    return f"±{FIXED}{error_number(estimate)}"
+    """Return the half-width of the error with its sign, rounded up; too few runs have none."""
+    return f"±{FIXED}{error_number(estimate)}" if math.isfinite(estimate.error) else f"{FEW_RUNS}: no interval"
 
 
 def error_number(estimate: Estimate) -> str:
     """Return the half-width of the error, rounded up to two digits."""
     error = estimate.error
+    if not math.isfinite(error):
+        return FEW_RUNS
     if error == 0 or error < 1e-3 or error >= 1e6:
         return power_of_ten(error)
     digits = 10.0 ** (math.floor(math.log10(error)) - 1)
     return f"{math.ceil(error / digits) * digits:,.6g}"
+
+
+def measured(estimate: Estimate, sign: bool = False) -> str:
+    """Return the value and its error, in the digits that the error leaves.
+
+    >>> from cloneproof.engines.estimate import Estimate
+    >>> gains = [Estimate(553.4, error, "confidence", "runs") for error in (397.0, 2.31, math.inf)]
+    >>> [measured(gain, sign=True).replace(FIXED, " ") for gain in gains]
+    ['+553 ± 400', '+553.4 ± 2.4', '+553.4 (few runs: no interval)']
+    """
+    if not math.isfinite(estimate.error):
+        return f"{number(estimate, sign)} ({error_words(estimate)})"
+    value = float(round(estimate.value)) if estimate.error >= 10 else estimate.value
+    text = number(value, sign).removesuffix(".0") if estimate.error >= 10 else number(value, sign)
+    return f"{text}{FIXED}{error_words(estimate)}"
 
 
 def kind_words(estimate: Estimate) -> str:
@@ -164,8 +182,8 @@ def drawn(witness: Finding) -> bool:
 
 
 def related(witness: Finding) -> str:
-    """Return the relative gain after a comma, or nothing where the honest payoff is hardly known."""
-    return "" if drawn(witness) and witness.honest.error > witness.honest.value / 2 else f", {percent(witness)}"
+    """Return the relative gain in brackets, or nothing where the honest payoff is hardly known."""
+    return "" if drawn(witness) and witness.honest.error > witness.honest.value / 2 else f" ({percent(witness)})"
 
 
 def copies_words(copies: Sequence[int]) -> str:
@@ -241,10 +259,9 @@ def verdict_sentence(audit: Audit) -> str:
             f"{rounds} ({percent(worst)}) by registering {copies_sentence(worst.copies)}."
         )
     if audit.verdict == "exploitable":
-        least = "at least " if audit.scope.left_out else ""
         return (
-            f"Registering copies pays: {name} gains {least}{number(worst.gain, sign=True)} "
-            f"({error_words(worst.gain)}{related(worst)}) in {rounds} by registering {copies_sentence(worst.copies)}."
+            f"Registering copies pays: {name} gains {measured(worst.gain, sign=True)}{related(worst)} in {rounds} by "
+            f"registering {copies_sentence(worst.copies)}."
         )
     if audit.verdict == "clone-proof":
         proven = f"Registering copies does not pay{beyond}{at}, within the scope stated below."
@@ -257,11 +274,13 @@ def verdict_sentence(audit: Audit) -> str:
     if audit.about_tried:
         rest = "Copies that were not tried are not covered." if audit.state == AuditState.NONE_TRIED_PAYS else ""
         return f"No attack was found, and honesty was not proven best: {audit.about_tried}. {rest}".strip()
-    most = worst.gain_at_most
-    relative = f" ({number(100 * most / worst.honest.value)}{NARROW}%)" if worst.honest.value > 0 else ""
+    most, honest = worst.gain_at_most, worst.honest.value
+    relative = f" ({number(100 * most / honest)}{NARROW}%)" if honest > 0 else ""
     among = f"a gain of up to {number(most)}{relative} for {name} is not ruled out." if most > 0 else (
         "no copies pay, but not everything could be tried."
     )  # fmt: skip
+    if drawn(worst) and most > MANY * honest:
+        among = f"too few runs were drawn to say what copies gain {name}."
     return (
         f"No attack was proven{' beyond the tolerance' if tolerance else ''}, and honesty was not proven best: "
         f"among what was tried, {among}"
@@ -286,6 +305,8 @@ def regret_words(regret: Estimate | None) -> str:
     """Write a regret, with its error where that can be seen."""
     if regret is None:
         return "not computed"
+    if not math.isfinite(regret.error):
+        return f"{number(regret.value)} ({FEW_RUNS})"
     return f"{number(regret.value)} ± {number(regret.error)}" if seen(regret) else number(regret.value)
 
 

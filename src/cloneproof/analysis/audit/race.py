@@ -240,12 +240,12 @@ def what_would_settle(state: Race) -> str:
     entry = min(wanted, key=lambda entry: wanted[entry] * state.looks[entry].cost, default=None)
     if state.budget is None or entry is None or math.isinf(wanted[entry]) or state.anybody_pays():
         return ""
-    draws, pairs, rounds = state.most_precise(entry), math.ceil(wanted[entry]), entry.case.horizon
-    fits = fitting_horizon(rounds, draws.cost, state.budget, pairs)
+    pairs, rounds = math.ceil(wanted[entry]), entry.case.horizon
+    fits = fitting_horizon(rounds, state.most_precise(entry).cost, state.budget, pairs)
     shorter = f", and {fits:,} rounds would fit into {state.clock.words}" if fits < rounds else ""
     return (
-        f"More work would settle it: if copies {entry.copies} gain {entry.case.name} as much as it seems, about "
-        f"{pairs:,} pairs of runs of {rounds:,} rounds show it ({draws.pairs:,} were drawn){shorter}."
+        f"More work would settle it: if copies {entry.copies} gain {entry.case.name} as much as it seems, {pairs:,} "
+        f"fresh pairs of runs of {rounds:,} rounds would show it{shorter}."
     )
 
 

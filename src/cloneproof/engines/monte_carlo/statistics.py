@@ -375,10 +375,12 @@ class RunTotals:
         return np.asarray(np.minimum(widths * (1 + rounding) + bias + rounding * size, widest))
 
     def estimates(self, confidence: float, how: str, bounds: BoundsName = "distribution-free") -> list[Estimate]:
+        """Return the means with their half-widths, infinite before `FIRST_TIME`: few runs have no interval to tell."""
         kind: ErrorKind = "confidence" if bounds == "distribution-free" else "asymptotic"
         words = "confidence sequence" if kind == "confidence" else "asymptotic confidence sequence"
         method = f"{how}, {words} at {confidence * 100:.12g} %" if self.count else "no runs yet"
-        widths = self.half_widths(1.0 - confidence, bounds)
+        few = self.count < FIRST_TIME
+        widths = np.full(len(self.means), math.inf) if few else self.half_widths(1.0 - confidence, bounds)
         return [Estimate(float(m), float(w), kind, method) for m, w in zip(self.means, widths, strict=True)]
 
     def check_same(self, estimands: Estimands) -> RunTotals:
