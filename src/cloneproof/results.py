@@ -9,7 +9,7 @@ Each has `to_dict()`, which is also the command line's `--json`, or is a plain n
 """
 
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.audit.result import Audit, CopyLimit, Deduplication, InformedGain, KnowledgeGain, NearCopyGain
+from cloneproof.analysis.audit.result import Audit, CopyLimit, InformedGain, KnowledgeGain
 from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.equilibrium import Equilibrium
 from cloneproof.analysis.gain import Finding, Gain
@@ -25,7 +25,6 @@ __all__ = [
     "Conformance",
     "CopyLimit",
     "Decision",
-    "Deduplication",
     "Equilibrium",
     "Estimate",
     "Evaluation",
@@ -33,7 +32,6 @@ __all__ = [
     "Gain",
     "InformedGain",
     "KnowledgeGain",
-    "NearCopyGain",
     "Recommendation",
     "Record",
     "SameItems",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.deviations import BOTH, CopiesOf, Names, Split, Variants, columns_of, honesty
+from cloneproof.analysis.deviations import BOTH, CopiesOf, Names, Split, honesty
 from cloneproof.analysis.gain import exact_gain
 from cloneproof.engines.plays import plays, summed_plays
 
@@ -46,14 +46,6 @@ def test_an_original_is_named_by_the_same_law_in_exact_and_in_sampled_worlds(acc
     assert world.copies == {"ana": (1, 0), "bo": (1,)}
     assert named[:, 0].mean() == pytest.approx(exact.market.agents[0].priors[0].mean, abs=5 * 0.23 / 20_000**0.5)
     assert np.array_equal(np.sort(named, axis=1), np.sort(drawn, axis=1))  # originals change places, and nothing else
-
-
-def test_variants_stand_in_place_of_their_originals():
-    world, own = Variants("ana", 3, spread=0.0).sampled(MARKET), columns_of(MARKET, "ana")
-    drawn = np.array([[0.2, 0.8, 0.5]])
-    near = world.means(drawn, np.full((1, world.numbers), 0.3))
-    assert near == pytest.approx(np.array([[0.2] * 3 + [0.8] * 3 + [0.5]]))
-    assert ([agent.count for agent in world.market.agents], own) == ([6, 1], slice(0, 2))
 
 
 def test_plays_that_are_alike_are_evaluated_once_and_added_up():

@@ -71,16 +71,6 @@ def test_the_lines_that_repeat_an_attack_run_as_pasted(asked, tmp_path, monkeypa
     assert gain[0] == "pays" or float(gain[2]) > float(gain[1])
 
 
-def test_a_deduplicator_is_declared_and_told(tmp_path):
-    prior = cp.Discrete([0.2, 0.8], [0.5, 0.5])
-    cp.save_market(cp.Market([cp.Agent("ana", 2, prior)], 40), tmp_path / "market.toml")
-    asked = (tmp_path / "market.toml", "-m", "reservoir", "--set", "rounds=5", "--set", "draws=3")
-    done = run(*asked, "--caught", 0.95)
-    assert done.returncode == 0
-    assert "The de-duplicator catches 95" in done.stdout
-    assert "A de-duplicator is not needed: no copies pay without one." in " ".join(done.stdout.split())
-
-
 def test_clone_proof_exits_0_and_other_deviations_are_apart():
     done = run(
         CREATORS,
@@ -90,7 +80,7 @@ def test_clone_proof_exits_0_and_other_deviations_are_apart():
         "ana",
         "--max-copies",
         2,
-        *also("withholding", "splitting", "copy-cost"),
+        *also("withholding", "splitting"),
     )
     assert done.returncode == 0
     apart = done.stdout.split("Other deviations, reported apart")[1]

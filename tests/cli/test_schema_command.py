@@ -167,7 +167,7 @@ def test_results_fit_their_schemas_and_changed_ones_do_not():
     found = [
         cp.audit(market, made, search=some),
         cp.audit(alone, made, agent="ana", opponents="any", search=some),
-        cp.audit(alone, made, also=("withholding", "splitting", "informed", "copy-cost"), search=some),
+        cp.audit(alone, made, also=("withholding", "splitting", "informed"), search=some),
         cp.audit(alone, cp.mechanism("reservoir", rounds=2, draws=2, threshold=1)),
     ]
     assert any(each.by_segment for each in found)

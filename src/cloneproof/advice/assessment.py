@@ -51,7 +51,7 @@ def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> As
         return _assessed(market, mechanism, "clone-proof", 0.0, f"{SCAN_PROMISE} {_needed(market, mechanism)}")
     if market.ends == "at-random":
         return _assessed(market, mechanism, *_ceiling_promise(market, mechanism))
-    audited = quick_audit(market, mechanism, sampling.search(0.5), sampling.caught)
+    audited = quick_audit(market, mechanism, sampling.search(0.5))
     return _assessed(market, mechanism, audited.verdict, relative_gain(audited), *promise(market, mechanism, audited))
 
 
@@ -133,7 +133,7 @@ def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[Verdict, flo
 def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> str:
     """Why a black box is not recommended: an attack, or that nothing is known about what was not tried."""
     try:
-        audited = audit(market, box, tolerance=TOLERANCE, caught=sampling.caught, search=sampling.search(1.0))
+        audited = audit(market, box, tolerance=TOLERANCE, search=sampling.search(1.0))
     except BlackBoxError:
         raise  # the policy is at fault, and its author wants to know
     except CloneproofError as refusal:
@@ -143,9 +143,9 @@ def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> st
     return "undecided: a black box is sampled, and what was not tried may pay"
 
 
-def quick_audit(market: Market, mechanism: Mechanism, search: Search, caught: float = 0.0) -> Audit:
+def quick_audit(market: Market, mechanism: Mechanism, search: Search) -> Audit:
     """Audit in floats with counted errors; ball arithmetic takes seconds in a large market."""
-    question = checked_question(market, mechanism, tolerance=TOLERANCE, caught=caught)
+    question = checked_question(market, mechanism, tolerance=TOLERANCE)
     return answer(question, search, Deadline(search.seconds), enclose=False)
 
 

@@ -71,7 +71,6 @@ def frontier(
     own: Sequence[Mechanism],
     seconds: float,
     seed: int,
-    caught: float,
 ) -> tuple[tuple[FrontierRow, ...], list[str]]:
     """Return a row for every mechanism that can be played, marked; and the names of those that take too long.
 
@@ -97,14 +96,14 @@ def frontier(
     least = [FEWEST * LEAST_WORLDS * kinds * cost for cost, _ in costed]  # the smallest look at each comes first
     again = max(LEAST_AGAIN, min(AGAIN, 1 - sum(least) / seconds))
     for place, (_, mechanism) in enumerate(costed):
-        look, left_over = _Look(market, mechanism, seed, caught), budget(again)
+        look, left_over = _Look(market, mechanism, seed), budget(again)
         share = least[place] + max(0.0, left_over - sum(least[place:])) * weights[place] / sum(weights[place:])
         row, spent = look.row(most, min(share, left_over))
         work += spent
         rows += [] if row is None else [row]
         slow += [mechanism.name] if row is None else []
     for place, row in enumerate(doubted := _doubted(rows)):
-        look = _Look(market, row.mechanism, seed + 1, caught)
+        look = _Look(market, row.mechanism, seed + 1)
         fresh, spent = look.row(most, budget() / (len(doubted) - place), row.copies)
         work += spent
         if fresh is not None:
@@ -160,7 +159,6 @@ class _Look:
     market: Market
     mechanism: Mechanism
     seed: int
-    caught: float
 
     def row(self, most: float, seconds: float, only: CopyVector | None = None) -> tuple[FrontierRow | None, float]:
         """Return the row, or None if there is no time for the fewest runs; and the seconds that it took.
@@ -205,7 +203,7 @@ class _Look:
             cost = sum(part.cost for part in parts)
             runs = int(seconds // cost)
             runs = max(FEWEST, min(most if only is None else MOST_RUNS, runs))
-            sums = [part.estimates(runs, self.seed, self.caught) for part in parts]
+            sums = [part.estimates(runs, self.seed) for part in parts]
             if not all(sums):
                 return None
             total = [weighted_sum([(1.0, each) for each in column]) for column in zip(*sums, strict=True)]
@@ -241,7 +239,7 @@ class _Part:
     def cost(self) -> float:
         return sum(run_seconds(Job(world.market, self.mechanism, world.copies)) for world in self.worlds)
 
-    def estimates(self, runs: int, seed: int, caught: float) -> list[Estimate]:
+    def estimates(self, runs: int, seed: int) -> list[Estimate]:
         """Return regret, honest payoff, the gain of naming and that of each list, on average over the deviators.
 
         Nothing is returned if time was over before the fewest runs.
@@ -262,7 +260,7 @@ class _Part:
         name = self.alike[0].name
         gain = gain_bounds(market, name)
         bounds = (regret_bounds(market), served_bounds(market, name), *(gain for _ in groups))
-        rows = world_rows(market, self.mechanism, self.worlds, observe, seed, caught)
+        rows = world_rows(market, self.mechanism, self.worlds, observe, seed)
         totals, _ = drive(rows, RunTotals.empty(Estimands(bounds)), RunPlan(runs, cost=self.cost))
         if totals.count < FEWEST:
             return []

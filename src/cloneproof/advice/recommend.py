@@ -48,7 +48,6 @@ from cloneproof.advice.tuning import DECLARED, GAMEABLE, INFORMED, RESERVOIRS, S
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.theorems import by_shares
 from cloneproof.analysis.evaluate import check_mechanism_or_box
-from cloneproof.analysis.gain import checked_caught
 from cloneproof.analysis.search import QUICK, SEARCH, THOROUGH, Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
@@ -96,7 +95,6 @@ def recommend(
     drift: float | None = None,
     arrivals: float | None = None,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
-    caught: float = 0.0,
     promise: Promise = "proven",
     search: Search = SEARCH,
     seconds: float | None = None,
@@ -134,9 +132,6 @@ def recommend(
         recommendation is for a season then too, and `cost` includes what waiting loses at most.
     own : mapping of str to Mechanism or BlackBox, optional
         What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
-    caught : float, default 0.0
-        The chance that your de-duplicator removes a copy beyond the first of an item. What is clone-proof needs none;
-        other mechanisms are judged with it.
     promise : {"proven", "ceiling", "measured"}, default "proven"
         What must be known for a mechanism to come first: that copies gain nothing, or at most a proven ceiling, or
         that no list tried was found to pay here.
@@ -173,7 +168,6 @@ def recommend(
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(SecondAccounts), "accounts", MarketError)
     one_of(promise, get_args(Promise), "promise", MarketError)
-    caught = checked_caught(caught)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
     between = None if arrivals is None else number_in(arrivals, "arrivals", 0, error=MarketError, low_open=True)
     if market.positions is not None and (providers, accounts) != ("bayesian", "checked"):
@@ -188,7 +182,7 @@ def recommend(
         seasons = cheapest_seasons(market, lifetime, between) if lifetime or between else None
         market = market if seasons is None else market.with_horizon(seasons.length)
         quick = not search.thorough and search.seconds is None
-        question = _Question(providers, accounts, seasons, _checked_own(own), search.seed, caught, promise, quick)
+        question = _Question(providers, accounts, seasons, _checked_own(own), search.seed, promise, quick)
         advised = _in_each_segment(market, question, clock) if market.segments else _advised(market, question, clock)
         return _with_frontier(advised, question, clock)
 
@@ -202,7 +196,6 @@ class _Question:
     seasons: CheapestSeasons | None
     own: Mapping[str, Mechanism | BlackBox]
     seed: int
-    caught: float
     promise: Promise
     quick: bool  # leave out what takes long and does not choose
     part: bool = False  # of a market with segments, where sums are shown
@@ -284,9 +277,7 @@ def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline
     clock.tell(100, 100, "what honesty costs")
     try:
         with interrupts_raised():
-            rows, slow = frontier(
-                advised.market, advised.ranked, question.own_mechanisms, seconds, question.seed, question.caught
-            )
+            rows, slow = frontier(advised.market, advised.ranked, question.own_mechanisms, seconds, question.seed)
     except KeyboardInterrupt:
         return replace(advised, interrupted=True, notes=(*advised.notes, INTERRUPTED))
     played = {row.name for row in rows}.issuperset(SLOW)
@@ -356,7 +347,7 @@ class _Advisor:
         self.learn(notes=(*self.advice.notes, words), **answers)
 
     def sampling(self, share: float) -> SamplingBudget:
-        return SamplingBudget(share * self.budget, self.question.seed, self.question.caught)
+        return SamplingBudget(share * self.budget, self.question.seed)
 
     def rank_free(self) -> None:
         """Rank what needs no declaration, and the platform's own mechanisms, sampled until the first is settled."""

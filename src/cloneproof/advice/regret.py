@@ -78,7 +78,6 @@ class SamplingBudget:
 
     seconds: float = 0.5
     seed: int = 0
-    caught: float = 0.0  # the chance that a de-duplicator removes a copy
 
     def search(self, least: float) -> Search:
         """Return the same as options of an audit, with at least `least` seconds."""

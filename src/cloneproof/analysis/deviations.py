@@ -1,8 +1,7 @@
 """Deviations: what an agent may register in place of each of its originals once.
 
-`CopiesOf` registers originals several times, or leaves some out; a de-duplicator may catch some of the copies. `Split`
-divides them among several accounts. `Names` registers one original alone, the best one as often as the agent is right.
-`Variants` registers near-copies.
+`CopiesOf` registers originals several times, or leaves some out. `Split` divides them among several accounts. `Names`
+registers one original alone, the best one as often as the agent is right.
 
 A deviation leads to *worlds*: markets with what everybody registers there. `worlds` are plain markets with their
 chances, for exact engines; a `sampled` world is one market whose means are a function of those drawn, so that runs with
@@ -20,17 +19,15 @@ from itertools import product
 from typing import Protocol
 
 import numpy as np
-import scipy
 
 from cloneproof._arrays import FloatArray
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds
 from cloneproof.errors import EngineError
 from cloneproof.laws.means import multisets
 from cloneproof.market.market import Agent, FullCopies, Market, full_copies
-from cloneproof.market.priors import Discrete, Prior
+from cloneproof.market.priors import Discrete
 
 MOST_REALISATIONS = 256  # More realisations of an agent's means are not enumerated.
-MOST_LISTS = 64  # More lists that a de-duplicator may leave are not enumerated.
 FIRST, SECOND, BOTH = 1, 2, 3  # The accounts that register an original, as a bit set.
 SECOND_NAME = " (second account)"  # A second account has its agent's name and this.
 
@@ -69,69 +66,22 @@ class Deviation(Protocol):
 
 @dataclass(frozen=True)
 class CopiesOf:
-    """An agent registers each original this often; 0 withholds it. `others` do not register honestly.
-
-    A de-duplicator removes each copy beyond the first of an original, anybody's, with the chance `caught` before play.
-    """
+    """An agent registers each original this often; 0 withholds it. `others` do not register honestly."""
 
     agent: str
     copies: CopyVector
     others: Mapping[str, CopyVector] = field(default_factory=dict, hash=False)
-    caught: float = 0.0
 
     @property
     def accounts(self) -> Sequence[str]:
         return (self.agent,)
 
     def worlds(self, market: Market) -> list[World]:
-        registered = self.sampled(market).copies
-        return [World(market, left, chance) for chance, left in lists_left(registered, self.caught)]
+        return [self.sampled(market)]
 
     def sampled(self, market: Market) -> World:
-        """The list as registered: which copies are caught is drawn for each run (`drawn_lists`)."""
+        """The market as it is, with these lists."""
         return World(market, full_copies(market.agents, {**self.others, self.agent: self.copies}))
-
-
-def lists_left(registered: FullCopies, caught: float) -> list[tuple[float, FullCopies]]:
-    """Return what a de-duplicator may leave of the lists, with its chances; c copies leave 1 + Binomial(c - 1, .).
-
-    >>> lists_left({"ana": (3, 1)}, 0.5)
-    [(0.25, {'ana': (1, 1)}), (0.5, {'ana': (2, 1)}), (0.25, {'ana': (3, 1)})]
-    """
-    several = [(name, k, number - 1) for name, own in registered.items() for k, number in enumerate(own) if number > 1]
-    if not caught or not several:
-        return [(1.0, registered)]
-    lists = math.prod(number + 1 for _, _, number in several)
-    if lists > MOST_LISTS and caught < 1:
-        raise EngineError(
-            f"expected at most {MOST_LISTS} lists that a de-duplicator may leave, got {lists}; register fewer copies, "
-            "or sample"
-        )
-    mixture = []
-    for missed in product(*(range(number + 1 if caught < 1 else 1) for _, _, number in several)):
-        chance, left = 1.0, {name: list(own) for name, own in registered.items()}
-        for (name, k, number), kept in zip(several, missed, strict=True):
-            chance *= math.comb(number, kept) * (1 - caught) ** kept * caught ** (number - kept)
-            left[name][k] = 1 + kept
-        mixture.append((chance, {name: tuple(own) for name, own in left.items()}))
-    return mixture
-
-
-def drawn_lists(registered: FullCopies, caught: float, levels: FloatArray) -> list[FullCopies]:
-    """Return what is left of the lists in each run, by a uniform number for each original (runs x originals).
-
-    >>> drawn_lists({"ana": (3, 1)}, 0.5, np.array([[0.1, 0.1], [0.9, 0.9]]))
-    [{'ana': (1, 1)}, {'ana': (3, 1)}]
-    """
-    extra = np.array([number - 1 for own in registered.values() for number in own])
-    kept = scipy.stats.binom.ppf(levels, np.maximum(extra, 0), 1 - caught).astype(np.int64)
-    numbers = np.where(extra > 0, 1 + kept, extra + 1).tolist()
-    ends = np.cumsum([len(own) for own in registered.values()]).tolist()
-    starts = [0, *ends[:-1]]
-    return [
-        {name: tuple(run[start:end]) for name, start, end in zip(registered, starts, ends, strict=True)}
-        for run in numbers
-    ]
 
 
 def honesty(market: Market, agent: str) -> CopiesOf:
@@ -265,48 +215,6 @@ class Names:
 
         alone = {market.agents[k].name: (1, *(0,) * (market.agents[k].count - 1)) for k in namers}
         return World(market, full_copies(market.agents, alone), numbers=2 * len(market.agents), means=means)
-
-
-@dataclass(frozen=True)
-class Variants:
-    """An agent registers variants in place of each original.
-
-    With a `spread`, the log-odds of a variant's mean are those of its original and a normal error of that standard
-    deviation; otherwise a variant is a new item of the same prior with chance `new`, and else an exact copy.
-    """
-
-    agent: str
-    number: int
-    spread: float | None = None
-    new: float | None = None
-
-    def sampled(self, market: Market) -> World:
-        own, agent = columns_of(market, self.agent), _agent_of(market, self.agent)
-        listed = Agent(agent.name, prior=[prior for prior in agent.priors for _ in range(self.number)])
-
-        def means(drawn: FloatArray, levels: FloatArray) -> FloatArray:
-            near = self.means(np.repeat(drawn[:, own], self.number, axis=1), listed.priors, levels)
-            return np.concatenate([drawn[:, : own.start], near, drawn[:, own.stop :]], axis=1)
-
-        agents = [listed if agent.name == self.agent else agent for agent in market.agents]
-        copied = market.with_agents(agents)
-        return World(copied, full_copies(agents, None), numbers=2 * listed.count, means=means)
-
-    def means(self, originals: FloatArray, priors: Sequence[Prior], levels: FloatArray) -> FloatArray:
-        """Return the means of variants of these originals (runs x variants), by two uniform numbers for each.
-
-        >>> one = Variants("ana", 1, spread=1.0)
-        >>> one.means(np.array([[0.5]]), [], np.array([[0.84134475, 0.5]])).round(3)
-        array([[0.731]])
-        """
-        first, second = levels[:, : originals.shape[1]], levels[:, originals.shape[1] :]
-        if self.new is None:
-            odds = scipy.special.logit(originals) + (self.spread or 0.0) * scipy.special.ndtri(first)
-            return np.asarray(scipy.special.expit(odds))
-        means = originals.copy()
-        for run, item in np.argwhere(first < self.new):
-            means[run, item] = priors[item].quantile(float(second[run, item]))
-        return means
 
 
 def _agent_of(market: Market, name: str) -> Agent:

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof._checks import number_in, one_of, whole
+from cloneproof._checks import one_of, whole
 from cloneproof._data import Data
 from cloneproof._sections import Result
-from cloneproof.analysis.deviations import CopiesOf, Deviation, World, drawn_lists, honesty
+from cloneproof.analysis.deviations import CopiesOf, Deviation, World, honesty
 from cloneproof.analysis.evaluate import (
     ArithmeticName,
     ExactEngine,
@@ -143,7 +143,7 @@ def exact_payoffs(
 
     Several accounts are paid together, and worlds count as often as they are likely. Horizons share a pass of the tree.
     """
-    if markets[0][0].segments and not (isinstance(deviation, CopiesOf) and not deviation.caught):
+    if markets[0][0].segments and not isinstance(deviation, CopiesOf):
         return {market.horizon: _summed_payoff(market, mechanism, deviation, engine) for market, mechanism in markets}
     paid: dict[int, list[tuple[float, Estimate]]] = {market.horizon: [] for market, _ in markets}
     by_segment: dict[int, Mapping[str, Estimate]] = {}
@@ -231,19 +231,6 @@ def source_of_runs(jobs: Sequence[Any], sampling: PairedSampling) -> Iterator[Ru
         yield run_source(sampling.device, jobs, limit_of(sampling.runs, sampling.seconds, 1))
 
 
-def _after_catching(outcomes: ChunkOutcomes[J], caught: float, seed: int, job: J, first: int, count: int) -> Outcomes:
-    """Play runs with what a de-duplicator leaves of the lists: drawn for each run, the same in all segments."""
-    streams = words(run_streams(seed, first, count), LISTS_STREAM)
-    levels = [uniforms(streams, number) for number in range(sum(map(len, job.copies.values())))]
-    lists = enumerate(drawn_lists(job.copies, caught, np.stack(levels, axis=1)))
-    played = []
-    for left, together in groupby(lists, key=lambda run: run[1]):
-        runs = [run for run, _ in together]
-        played.append(outcomes(replace(job, copies=left), first + runs[0], len(runs)))
-    kept = ("payoff", "regret", "served")
-    return Outcomes(*(np.concatenate([getattr(part, name) for part in played]) for name in kept))
-
-
 def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, first: int, count: int) -> FloatArray:
     """One row per run: what the copies changed, and the agent's rewards without and with them; by segment as well."""
     before, after = ([outcomes(part, first, count).served[:, agent] for part in job.parts] for job in (honest, copied))
@@ -262,11 +249,9 @@ def world_rows(
     worlds: Sequence[World],
     observe: Callable[[FloatArray, FloatArray, Sequence[Outcomes]], FloatArray],
     seed: int,
-    caught: float = 0.0,
 ) -> Callable[[int, int], FloatArray]:
-    """Return the function that plays some runs of all worlds and observes them; copies are caught with a chance."""
+    """Return the function that plays some runs of all worlds and observes them."""
     drawn, numbers = Job(market, mechanism, {}, seed), max(world.numbers for world in worlds)
-    play = partial(_after_catching, kernel_outcomes, caught, seed) if caught else kernel_outcomes
 
     def rows(first: int, count: int) -> FloatArray:
         means = means_of_runs(drawn, first, count)
@@ -279,7 +264,7 @@ def world_rows(
             parts = [block.tolist() for block in np.split(own, ends, axis=1)]
             names = [agent.name for agent in world.market.agents]
             strata = tuple(dict(zip(names, map(tuple, run), strict=True)) for run in zip(*parts, strict=True))
-            played.append(play(Job(world.market, mechanism, world.copies, seed, strata), first, count))
+            played.append(kernel_outcomes(Job(world.market, mechanism, world.copies, seed, strata), first, count))
         return observe(means, levels, played)
 
     return rows
@@ -387,7 +372,6 @@ def gain(
     agent: str,
     copies: Sequence[int] | Copies,
     *,
-    caught: float = 0.0,
     confidence: float = 0.99,
     stratify: PassLength = True,
     stop_when_decided: bool = True,
@@ -410,9 +394,6 @@ def gain(
         Who deviates.
     copies : sequence of int, or mapping of str to sequence of int
         The agent's copies; or a mapping in which the copies of others are fixed as well.
-    caught : float, default 0.0
-        The chance that a de-duplicator removes a copy beyond the first of an original before play: the gain is that of
-        registering these copies anyway.
     confidence : float, default 0.99
         The probability with which each interval holds, whenever the sampling stopped.
     stratify : bool or "short", default True
@@ -451,23 +432,18 @@ def gain(
     check_mechanism_or_box(mechanism)
     one_of(agent, [other.name for other in market.agents], "agent", MarketError)
     full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
-    caught, search = checked_caught(caught), search.within(seconds)
+    search = search.within(seconds)
     sampling = PairedSampling(
         search.runs, confidence, search.seed, stratify, stop_when_decided, search.seconds, whole(threads),
         progress, bounds=search.bounds or "asymptotic", device=search.device,
     )  # fmt: skip
-    drawn = sampled_gain(market, mechanism, CopiesOf(agent, full[agent], full, caught), sampling)
+    drawn = sampled_gain(market, mechanism, CopiesOf(agent, full[agent], full), sampling)
     if drawn.runs:
         return drawn
     if drawn.stopped == "interrupted":
         raise KeyboardInterrupt  # before there was anything to tell
     honest = full | {agent: (1,) * len(full[agent])}
     raise nothing_sampled([job_of(market, mechanism, world) for world in (honest, full)], Deadline(search.seconds))
-
-
-def checked_caught(caught: object) -> float:
-    """Return the chance that a de-duplicator catches a copy, checked."""
-    return number_in(caught, "caught, the chance that a copy is removed,", 0, 1, EngineError)
 
 
 def sampled_gain(
@@ -484,7 +460,7 @@ def sampled_gain(
     agent, names = deviation.agent, [other.name for other in market.agents]
     strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
     own = honesty(market, agent).copies if against is None else against
-    honest, caught = replace(deviation, copies=own), deviation.caught
+    honest = replace(deviation, copies=own)
     jobs = [
         job_of(market, mechanism, registered.sampled(market).copies, sampling.seed, strata.means)
         for registered in (honest, deviation)
@@ -492,13 +468,12 @@ def sampled_gain(
     served = with_sum([served_bounds(part.market, agent) for part in jobs[0].parts])
     bounds = tuple(chain(*((Bounds(-most.high, most.high), most, most) for most in served)))
     likely = max(likely_part(part.market, agent) for part in jobs[0].parts)
-    drawn = identity(jobs[1], agent, *([caught] if caught else []))
+    drawn = identity(jobs[1], agent)
     tightest = TIGHTEST_OF_SLOW if isinstance(mechanism, BlackBox) else TIGHTEST
     estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD, likely, tightest)
     start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
     with source_of_runs(jobs, sampling) as source:
-        played = partial(_after_catching, source.outcomes, caught, sampling.seed) if caught else source.outcomes
-        rows = partial(_pair_rows, played, jobs[0], jobs[1], names.index(agent))
+        rows = partial(_pair_rows, source.outcomes, jobs[0], jobs[1], names.index(agent))
         plan = RunPlan(
             limit=limit_of(sampling.runs, sampling.seconds, len(strata.weights)),
             decided=sampling.is_decided if sampling.stop_when_decided else None,
@@ -514,8 +489,7 @@ def sampled_gain(
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"
     if len(totals.estimands.weights) > 1:
         method += f", {len(totals.estimands.weights)} strata"
-    thinned = [f"copies caught with chance {caught:g}"] if caught else []
-    method = ", ".join([method, *thinned, *source.notes])
+    method = ", ".join([method, *source.notes])
     (change, before, after), *parts = in_groups(totals.estimates(sampling.confidence, method, sampling.bounds), 3)
     by_segment = dict(zip(market.segments, (gain for gain, *_ in parts), strict=True)) if parts else {}
     numbers = (sampling.confidence, totals.runs, stopped, totals)

@@ -23,8 +23,6 @@ from cloneproof.mechanisms.online.streams import checked_seed
 
 MOST_COPIES = 10**6
 QUICK, THOROUGH = 10.0, 60.0  # seconds of counted work
-MOST_VARIANTS, MOST_SPREAD = 1000, 10.0
-SPREAD = 0.05  # of variants, in log-odds
 
 
 @dataclass(frozen=True)
@@ -50,13 +48,6 @@ class Search:
         pairs may have missed), distribution-free ones for payoffs and regret. Estimates say which they are.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
-    variants : int, default 5
-        How many variants an agent registers in place of each original, for audits with also="variants".
-    spread : float, optional
-        The standard deviation of the log-odds of a variant's mean, around those of its original: 0.05 makes click rates
-        differ by about 5 %. That is the default, unless `new` is given.
-    new : float, optional
-        Instead of a spread, the chance that a variant is a new item; else it is an exact copy.
 
     Examples
     --------
@@ -71,9 +62,6 @@ class Search:
     seed: int = 0
     bounds: BoundsName | None = None
     device: DeviceName = "auto"
-    variants: int = 5
-    spread: float | None = None
-    new: float | None = None
     thorough: bool = False
 
     def __post_init__(self) -> None:
@@ -83,15 +71,7 @@ class Search:
             "runs": None if self.runs is None else count(self.runs, "runs", 1, MOST_RUNS, EngineError),
             "seed": checked_seed(self.seed),
             "device": checked_device(self.device),
-            "variants": count(self.variants, "variants", 1, MOST_VARIANTS, EngineError),
         }
-        if self.spread is not None and self.new is not None:
-            raise EngineError("expected variants with a spread or a chance to be new, got both; leave one out")
-        if self.new is None:
-            spread = SPREAD if self.spread is None else self.spread
-            checked["spread"] = number_in(spread, "the spread of variants", 0, MOST_SPREAD, EngineError)
-        else:
-            checked["new"] = number_in(self.new, "the chance that a variant is new", 0, 1, EngineError)
         if self.thorough and self.seconds is not None:
             raise EngineError("expected seconds or a thorough search, got both; leave one out")
         if self.seconds is not None:

@@ -14,7 +14,6 @@ from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
-    Caught,
     HtmlFile,
     JsonFile,
     OwnPolicies,
@@ -64,7 +63,6 @@ def recommend(
     arrivals: Annotated[
         int | None, option("N", "Rounds between two new items, on average; they wait for the next season.")
     ] = None,
-    caught: Caught = 0.0,
     promise: Annotated[
         str, option("KIND", "What must be known of copies to come first: proven, ceiling or measured.")
     ] = "proven",
@@ -91,7 +89,7 @@ def recommend(
 
     question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed, thorough=thorough)}
     question |= {"own": own_by_name(rule, policy), "accounts": accounts}
-    question |= {"drift": drift, "arrivals": arrivals, "caught": caught, "promise": promise}
+    question |= {"drift": drift, "arrivals": arrivals, "promise": promise}
     if market_file is not None:
         if any(option is not None for option in (agents, originals, rates, rounds, segments)):
             raise CloneproofError(

@@ -20,7 +20,6 @@ from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
     BoundsOption,
-    Caught,
     Device,
     HtmlFile,
     JsonFile,
@@ -158,18 +157,8 @@ def audit(
     horizons: Annotated[str | None, option("FIRST:LAST", "Audit every horizon from FIRST to LAST.")] = None,
     also: Annotated[
         list[str] | None,
-        option(
-            "NAME", "Also report what withholding, splitting, informed, variants or copy-cost is worth; repeatable."
-        ),
+        option("NAME", "Also report what withholding, splitting or informed is worth; repeatable."),
     ] = None,
-    variants: Annotated[int, option("N", "With --also variants: register N variants of each original.")] = 5,
-    spread: Annotated[
-        float | None, option("SD", "With --also variants: how much their log-odds differ; default 0.05.")
-    ] = None,
-    new: Annotated[
-        float | None, option("CHANCE", "Instead of --spread: the chance that a variant is a new item.")
-    ] = None,
-    caught: Caught = 0.0,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this; 0.005 is half a percent.")] = 0.0,
     allow_undecided: Annotated[
         bool, option(None, "Exit with 0 if undecided and none of those tried gains more.")
@@ -194,7 +183,7 @@ def audit(
     Exit codes: 0 clone-proof (or undecided, if allowed), 1 exploitable, 3 undecided, 2 bad input.
     """
     check_files(html, json_file, test)  # before the work, not after it
-    search = Search(max_copies, seconds, runs, seed, bounds, device, variants, spread, new, thorough)  # type: ignore[arg-type]
+    search = Search(max_copies, seconds, runs, seed, bounds, device, thorough)  # type: ignore[arg-type]
     if sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
             "expected one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, got several or none; give "
@@ -205,7 +194,7 @@ def audit(
     with working(f"auditing {name}") as tell:
         result = run_audit(
             market, audited, agent=agent, opponents=opponents, tolerance=tolerance, horizons=horizons,  # type: ignore[arg-type]
-            also=also or (), caught=caught, search=search, progress=tell,  # type: ignore[arg-type]
+            also=also or (), search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
     deliver(result, as_json, json_file, html)
     audited_code = Audited.of(result, policy, rule)

@@ -66,9 +66,6 @@ BoundsOption = Annotated[
     str,
     option("KIND", "Bounds of samples: distribution-free, or asymptotic (narrower, true in the limit of many runs)."),
 ]
-Caught = Annotated[
-    float, option("CHANCE", "A de-duplicator removes each copy beyond the first of an original with this chance.")
-]
 Seconds = Annotated[
     float | None,
     option(

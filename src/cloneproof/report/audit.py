@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
-from cloneproof.analysis.audit.result import Audit, AuditScope, CopyLimit, InformedGain, NearCopyGain
+from cloneproof.analysis.audit.result import Audit, AuditScope, CopyLimit, InformedGain
 from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
@@ -35,7 +35,7 @@ from cloneproof.report.words import (
 )
 
 FAMILIES = {"bernoulli": "Bernoulli", "gaussian": "Gaussian"}
-Apart = Witness | CopyLimit | InformedGain | NearCopyGain
+Apart = Witness | CopyLimit | InformedGain
 MOST_NAMED = 6  # opponents that get a sentence of their own
 MOST_SEGMENTS = 12  # in a table
 MOST_ROWS = 8  # deviations in a table, unless there are more agents
@@ -55,15 +55,13 @@ def sections(audit: Audit) -> Iterable[Section]:
     yield Section(audit.verdict.capitalize(), answer, f"Audit of {audit.mechanism.name}", audit.verdict)
     if audit.by_segment:
         yield Section("In each segment", _segments(audit))
-    if audit.deduplication:
-        yield Section("With a de-duplicator", _deduplication(audit))
     for figure in audit_figures(audit):
         yield Section(figure.title, (figure,))
     steps = Points(tuple(attack_steps(audit)), numbered=True)
     yield Section("What was audited" if audit.worst.argued else STEPS_TITLES[audit.verdict], (steps,), background=True)
     if not audit.worst.argued and len(audit.tried) > 1:
         yield Section("The best deviations", _deviations(audit))
-    if audit.also or audit.informed or audit.variants or audit.limits or audit.not_computed:
+    if audit.also or audit.informed or audit.limits or audit.not_computed:
         yield Section("Other deviations, reported apart", _apart(audit))
     yield Section("Scope", _scope(audit))
     yield Section("To play it again", _again(audit), background=True)
@@ -207,30 +205,6 @@ def _knowledge(audit: Audit) -> list[SectionPart]:
     return [Paragraph(f"{said}: measured, not proven to be the most that a list gains; {tried}.")]
 
 
-def _deduplication(audit: Audit) -> list[SectionPart]:
-    """What a de-duplicator leaves to gain, and how good it must be."""
-    found = audit.deduplication
-    if found is None:
-        return []
-    rows = [
-        (f"{row.copies:,}", number(row.gain, sign=True), error_number(row.gain), percent(row))
-        for row in found.by_copies
-    ]
-    table: list[SectionPart] = [Table.of(("copies of one original", *COLUMNS[4:]), rows)] if rows else []
-    if found.needed is None:
-        said = "How good it would have to be was not computed."
-    elif found.needed == 0.0 and not found.needed_at_most:
-        said = f"A de-duplicator is not needed: {'of those tried ' if rows else ''}no copies pay without one."
-    else:
-        said = (
-            f"It must catch {100 * found.needed:.6g}{NARROW}% of copies (by the errors of gains, at most "
-            f"{100 * (found.needed_at_most or 1):.6g}{NARROW}%) before none of up to {found.limit:,} copies of one "
-            f"original gain more than {100 * found.pays:g}{NARROW}%."
-        )
-    caught = f"The de-duplicator catches {100 * found.caught:g}{NARROW}% of the copies beyond the first."
-    return [*table, Paragraph(f"{caught} {said}")]
-
-
 def _deviations(audit: Audit) -> list[SectionPart]:
     """The witness, the best deviation of every other agent, and further ones, the best first."""
     ranked = sorted(audit.tried, key=lambda witness: witness.relative_gain, reverse=True)
@@ -273,7 +247,6 @@ def _apart(audit: Audit) -> list[SectionPart]:
     """Other deviations, an agent that knows its means, ever more copies; and what was asked for in vain."""
     deviations: list[tuple[str, Apart]] = [*audit.also.items()]
     deviations += [] if audit.informed is None else [("informed", audit.informed)]
-    deviations += [] if audit.variants is None else [("variants", audit.variants)]
     deviations += [("limit", limit) for limit in audit.limits]
     rows = [_row(audit, f"{kind} ({deviation.agent})", deviation) for kind, deviation in deviations]
     apart = Paragraph("They are outside the claim of clone-proofness and do not enter the verdict.")
@@ -281,17 +254,9 @@ def _apart(audit: Audit) -> list[SectionPart]:
     vain = audit.not_computed.items()
     return [
         *table,
-        *_ceiling_of_variants(audit),
         *_naming(audit),
         *(Paragraph(f"Asked for and not computed: {name} ({why}).", role="note") for name, why in vain),
     ]
-
-
-def _ceiling_of_variants(audit: Audit) -> list[SectionPart]:
-    if audit.variants is None or audit.variants.ceiling is None:
-        return []
-    most = regret_words(audit.variants.ceiling)
-    return [Paragraph(f"Such variants gain at most {most} on average, by a theorem (docs/textbook/variants.md).")]
 
 
 def _naming(audit: Audit) -> list[SectionPart]:
@@ -331,9 +296,6 @@ def _how(deviation: Apart) -> str:
         return "by its means"
     if isinstance(deviation, CopyLimit):
         return f"ever more of original {deviation.original}"
-    if isinstance(deviation, NearCopyGain):
-        differ = f"spread {deviation.spread:g}" if deviation.new is None else f"{100 * deviation.new:g}{NARROW}% new"
-        return f"{deviation.variants} of each, {differ}"
     return copies_words(deviation.copies)
 
 

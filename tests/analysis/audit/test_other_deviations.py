@@ -4,7 +4,6 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
-from cloneproof.analysis.audit.other_deviations import smallest_copy_cost
 from cloneproof.analysis.deviations import splits
 from cloneproof.report.page import html_page
 from cloneproof.report.words import NARROW, percent, scope_sentences, verdict_sentence
@@ -66,23 +65,6 @@ def test_splits_up_to_symmetry():
     assert len(list(splits(OriginalKinds((0, 1))))) == 4  # 1|2, both|2, 1|both, both|both
 
 
-def test_the_cost_of_a_copy_makes_honesty_optimal():
-    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 0.5], [0.5, 0.5]))], horizon=400)
-    found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), also=("copy-cost",))
-    cost, setter = smallest_copy_cost(found.tried)
-    gains = [one.gain.value - cost.value * (sum(one.copies) - 2) for one in found.tried]
-    assert max(gains) == pytest.approx(0, abs=1e-9)
-    assert found.also["copy cost"] is setter
-    assert any(text.startswith("copy cost") for text in found.notes)
-
-
-def test_no_cost_is_needed_where_nothing_pays():
-    market = cp.Market([cp.Agent("ana", 2, COIN)], horizon=400)
-    found = cp.audit(market, cp.mechanism("etc", arm_rounds=5), also=("copy-cost",))
-    assert "copy cost" not in found.also
-    assert smallest_copy_cost(found.tried) is None
-
-
 @pytest.mark.parametrize("accounts", [3, 5])
 def test_more_accounts_are_as_many_agents_of_the_same_means(accounts):
     """By hand: the market of so many points, averaged over what the originals are."""
@@ -129,7 +111,7 @@ def test_what_was_computed_is_printed():
         [cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 60
     )
     audit = cp.audit(market, cp.mechanism("reservoir", rounds=4, draws=2, threshold=3), agent="ana",
-                     also=("informed", "splitting", "copy-cost"))  # fmt: skip
+                     also=("informed", "splitting"))  # fmt: skip
     assert audit.not_computed == {}
     shown = str(audit)
     for words in ("splitting (ana)", "informed (ana)", "Scope", percent(audit.informed).replace(NARROW, " ")):

@@ -364,20 +364,10 @@ def before_search(question: Question, clock: Deadline) -> KnownArguments:
     return {case: argument for case, argument in asked.items() if argument is not None}
 
 
-def thinned(result: SearchResult) -> Argument:
-    """What is left open where copies may be caught: as much as the best of those tried may gain, or more."""
-    most = max((witness.gain_at_most for witness in result.witnesses), default=0.0)
-    return Argument(Basis.SEARCH, "copies that may be caught were tried, not every number of them", False, most)
-
-
 def after_search(question: Question, results: Iterable[SearchResult], clock: Deadline) -> KnownArguments:
-    """Return the argument of each case with an honest payoff: the one its result rests on, or the first that holds.
-
-    What was found of lists that a de-duplicator thins out says nothing of those that were not tried.
-    """
+    """Return the argument of each case with an honest payoff: the one its result rests on, or the first that holds."""
     covered = {
-        result.case: result.argument
-        or (thinned(result) if question.caught else ask(Evidence(result.case, question.tolerance, clock, result)))
+        result.case: result.argument or ask(Evidence(result.case, question.tolerance, clock, result))
         for result in results
         if result.honest is not None
     }

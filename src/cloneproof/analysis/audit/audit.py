@@ -6,8 +6,7 @@
    every agent and horizon, `by_dominance` against any opponents, `exact` (vectors of copies by exact engines), or
    `sampled` (paired runs).
 4. `OtherDeviations` adds those other than copies, which do not change the verdict.
-5. `after_search` asks the list again, with what was found. `with_deduplication` says what a de-duplicator leaves to
-   gain, `with_knowledge` what naming the best item would.
+5. `after_search` asks the list again, with what was found. `with_knowledge` says what naming the best item would gain.
 6. `smallest_attack` finds with how few copies, rivals and rounds it still pays.
 7. `conclude` returns `exploitable` with a witness whose gain is surely above the tolerance, `clone-proof` if an
    argument settles every case, or else `undecided`. It also says under which delays of rewards the verdict holds.
@@ -22,7 +21,6 @@ from functools import partial
 from cloneproof._clock import budget_clock, is_counted, wall_time
 from cloneproof.analysis.audit.arguments import after_search, before_search
 from cloneproof.analysis.audit.conclusion import conclude
-from cloneproof.analysis.audit.deduplicator import with_deduplication
 from cloneproof.analysis.audit.dominance import by_dominance
 from cloneproof.analysis.audit.informed import BEFORE, asks_for_ceiling, with_knowledge
 from cloneproof.analysis.audit.other_deviations import SAMPLED, OtherDeviations
@@ -50,7 +48,6 @@ def audit(
     tolerance: float = 0.0,
     horizons: str | Sequence[int] | None = None,
     also: Iterable[AlsoName] = (),
-    caught: float = 0.0,
     search: Search = SEARCH,
     seconds: float | None = None,
     progress: ProgressCallback | None = None,
@@ -73,16 +70,12 @@ def audit(
         The gain, relative to the honest payoff, that counts as none.
     horizons : str or sequence of int, optional
         "1:500" or a list, in place of the market's own horizon.
-    also : iterable of {"withholding", "splitting", "informed", "variants", "copy-cost"}, optional
+    also : iterable of {"withholding", "splitting", "informed"}, optional
         Further deviations, which do not change the verdict. "withholding" leaves originals out and "splitting" divides
-        them among two accounts, both in `Audit.also` (with three and five accounts beside); "copy-cost" finds the fee
-        per copy that would stop the best deviation, in the notes. "informed" finds what an agent gains on average if it
-        knows its means before it registers, and what becomes of the regret if one agent or everybody names its best
-        original, rightly or not, in `Audit.informed`; "variants" what near-copies of each original gain (`cp.Search`
-        says how many and how near), in `Audit.variants`. What is sampled of these takes half of the time.
-    caught : float, default 0.0
-        The chance that a de-duplicator removes a copy beyond the first of an original before play. Gains are then those
-        of registering copies anyway, and `Audit.deduplication` says how good it would have to be.
+        them among two accounts, both in `Audit.also` (with three and five accounts beside). "informed" finds what an
+        agent gains on average if it knows its means before it registers, and what becomes of the regret if one agent or
+        everybody names its best original, rightly or not, in `Audit.informed`. What is sampled of these takes half of
+        the time.
     search, seconds : Search or float, optional
         How many copies of each original are tried, how long it may take (agents share the time; left out, work is
         counted, so that one seed gives one answer, and ends after about ten seconds, or a minute if `thorough`), and
@@ -117,7 +110,7 @@ def audit(
     """
     check_sampling(progress=progress)
     begun = wall_time()
-    question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also, caught)
+    question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also)
     search = search.within(seconds)
     with budget_clock(search.seconds):
         clock = Deadline(search.seconds, progress, until=search.work)
@@ -136,7 +129,7 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
         arguments = before_search(question, clock)
         searching = clock.share(BEFORE) if asks_for_ceiling(question) else clock
         searching = searching.share(SEARCHING) if searching is clock and question.box is None else searching
-        searching = searching.share(2) if question.also & SAMPLED or question.caught else searching
+        searching = searching.share(2) if question.also & SAMPLED else searching
         answers = (find(question, arguments, search, searching) for find in strategies)
         deviations = next(filter(None, answers))
         if clock.interrupted and not any(result.evaluated for result in deviations.results):
@@ -146,6 +139,5 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
     covered = after_search(question, deviations.results, clock)
     audit = conclude(question, deviations, covered, also, search.copies)
     audit = replace(audit, smallest=smallest_attack(audit, question, search, clock))
-    audit = with_deduplication(audit, question, search, clock.share(2)) if question.caught else audit
     audit = replace(with_knowledge(audit, question, search, clock), seconds=clock.elapsed)
     return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit

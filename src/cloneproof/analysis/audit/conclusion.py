@@ -171,7 +171,6 @@ def conclude(
         notes=(*deviations.notes, *also.notes, *_contradictions(paying, of_agents)),
         also=also.deviations,
         informed=also.informed,
-        variants=also.variants,
         not_computed=also.missing,
         by_segment=_by_segment(question, worst, samples) if question.market.segments else {},
         samples=samples,

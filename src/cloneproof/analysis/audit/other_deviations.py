@@ -1,32 +1,22 @@
 """Deviations other than copies. They are outside the paper's claim and do not change the verdict.
 
-*Withholding* leaves originals out. *Splitting* divides them among two accounts, or registers them in three or five. A
-*copy cost* is the fee per copy that would stop the best deviation. What *informed* agents gain is in `informed`.
-
-*Variants* are near-copies that an agent registers in place of each original; they have a spread or may be new
-(`deviations.Variants`). Both worlds, honest and with variants, are sampled on the same random numbers. Their ceilings
-are those of docs/textbook/variants.md. With new items it is E[H_(l + N)] - H_l, by an exact engine. With a spread it is
-the average over the sampled worlds of eps T (1 + M kappa_n v), where eps and v are those of the world and M, the own
-tests to be expected, is at most the sum over j < s of f^j, f the chance that a draw from the list fails.
+*Withholding* leaves originals out. *Splitting* divides them among two accounts, or registers them in three or five.
+What *informed* agents gain is in `informed`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Final
 
-import numpy as np
-import scipy
-
-from cloneproof._arrays import FloatArray
 from cloneproof.analysis.audit.copy_vectors import withholding_vectors
 from cloneproof.analysis.audit.informed import informed_gain
 from cloneproof.analysis.audit.question import AuditCase, Question
-from cloneproof.analysis.audit.result import InformedGain, NearCopyGain
+from cloneproof.analysis.audit.result import InformedGain
 from cloneproof.analysis.audit.search_result import (
     ExactResult,
     FoundDeviations,
@@ -38,29 +28,21 @@ from cloneproof.analysis.audit.search_result import (
     tried_by_agent,
 )
 from cloneproof.analysis.audit.strategies import enclose, search_vectors, witnesses
-from cloneproof.analysis.audit.theorems import scan_theorem
-from cloneproof.analysis.deviations import CopiesOf, Split, Variants, columns_of, honesty, splits, wider_splits
+from cloneproof.analysis.deviations import CopiesOf, Split, splits, wider_splits
 from cloneproof.analysis.gain import (
     Finding,
     PairedSampling,
     Payoff,
     compared,
     exact_payoffs,
-    gain_columns,
-    sample_worlds,
     sampled_gain,
 )
 from cloneproof.analysis.search import Answers, Search, run_search
-from cloneproof.bounds import novelty_gain_ceiling, variant_gain_ceiling
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.job import Outcomes
-from cloneproof.engines.monte_carlo.statistics import Bounds
-from cloneproof.errors import EngineError, OutOfTimeError
-from cloneproof.market.market import Agent, full_copies
-from cloneproof.mechanisms.online.slots import passing_count
+from cloneproof.errors import OutOfTimeError
+from cloneproof.market.market import full_copies
 
-SAMPLED: Final = frozenset(("informed", "variants", "withholding"))  # what is sampled if no exact engine applies
+SAMPLED: Final = frozenset(("informed", "withholding"))  # what is sampled if no exact engine applies
 MORE_ACCOUNTS = (3, 5)  # Splits into this many accounts are tried beside those into two.
 
 
@@ -77,7 +59,6 @@ class OtherDeviations:
     clock: Deadline
     deviations: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
-    variants: NearCopyGain | None = None
     notes: list[str] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
@@ -98,8 +79,6 @@ class OtherDeviations:
             self._withholding()
         for accounts in (2, *MORE_ACCOUNTS) if "splitting" in asked else ():
             self._splitting(accounts)
-        if "copy-cost" in asked:
-            self._copy_cost()
         if "withholding" in asked and self.found.by_scan:
             self._scan_withholding()
         if "informed" in asked:
@@ -107,10 +86,7 @@ class OtherDeviations:
             self.notes += notes[:3]
             if self.informed is not None:
                 self.notes.append(self._informed_words(self.informed))
-        if "variants" in asked:
-            self._variants()
-        apart = {"informed": self.informed, "variants": self.variants}
-        computed = {"copy-cost", *self.deviations, *(name for name, gain in apart.items() if gain is not None)}
+        computed = {*self.deviations, *(() if self.informed is None else ("informed",))}
         for name in sorted(asked - computed):
             why = next((note for note in self.notes if name in note), "interrupted")
             self.missing[name] = why.removeprefix(f"{name}: ")
@@ -178,33 +154,6 @@ class OtherDeviations:
         self.deviations[kind] = best
         self.notes.append(f"{kind}: {words}, {self._worth(best)}")
 
-    def _copy_cost(self) -> None:
-        smallest = smallest_copy_cost(chain(*tried_by_agent(self.found.results)))
-        if smallest is None:
-            self.notes.append("copy cost: none is needed, no deviation tried pays")
-            return
-        cost, witness = smallest
-        self.deviations["copy cost"] = witness
-        self.notes.append(
-            f"copy cost: {cost.value:.6g} for each extra arm (error {cost.error:.1e}) makes honesty the best of "
-            f"what was tried; copies {witness.copies} of {witness.agent} set it"
-        )
-
-    def _variants(self) -> None:
-        """Find the largest relative gain of an agent with variants at the last horizon, or who was not evaluated."""
-        last, gains, notes = [together[-1].case for together in found_together(self.found.results)], [], []
-        for case, in_time in self.clock.shared_by(last):
-            try:
-                gains.append(variant_gain(case, self.search, in_time))
-            except EngineError as refusal:
-                notes.append(f"variants: {case.name} was not evaluated: {refusal.reason}")
-        self.notes += notes[:3]
-        if gains:
-            self.variants = best = max(gains, key=lambda gain: gain.relative_gain)
-            how = f"of spread {best.spread:g}" if best.new is None else f"of which each is new with chance {best.new:g}"
-            listed = f"{best.variants} of each original {how}, as {best.agent}"
-            self.notes.append(f"variants: {listed}: {self._worth(best)}")
-
     def _informed_words(self, best: InformedGain) -> str:
         if best.complete:
             how = "its best original alone is a best response whatever its means are"
@@ -219,7 +168,7 @@ class OtherDeviations:
         knew = f"informed: if {best.agent} knew its means before it registers, its payoff would change by {gain}"
         return f"{knew}: {self._judged(best)}; {how}"
 
-    def _worth(self, deviation: Witness | NearCopyGain) -> str:
+    def _worth(self, deviation: Witness) -> str:
         return f"{_change(deviation)}: {self._judged(deviation)}"
 
     def _judged(self, deviation: Finding) -> str:
@@ -228,7 +177,7 @@ class OtherDeviations:
         return "it does not pay" if does_not_pay(deviation, self.question.tolerance) else "undecided"
 
 
-def _change(deviation: Witness | NearCopyGain) -> str:
+def _change(deviation: Witness) -> str:
     gain, relative = deviation.gain.value, deviation.relative_gain
     return f"changes the payoff by {gain:+.6g} ({relative:+.2%}) at horizon {deviation.horizon}"
 
@@ -255,20 +204,6 @@ def best_split(results: Sequence[ExactResult], accounts: int, clock: Deadline) -
     return (best_of(tried) if tried else None), notes
 
 
-def smallest_copy_cost(tried: Iterable[Witness]) -> tuple[Estimate, Witness] | None:
-    """Return the smallest cost per extra arm at which no deviation tried pays, and the deviation that sets it.
-
-    It is the largest gain per extra arm. None if no deviation pays anyway (within its error).
-    """
-    extra = [(sum(witness.copies) - len(witness.copies), witness.gain, witness) for witness in tried]
-    costs = (
-        (replace(gain, value=gain.value / arms, error=gain.error / arms), witness)
-        for arms, gain, witness in extra
-        if arms > 0 and gain.value > 0
-    )
-    return max(costs, key=lambda cost: cost[0].value, default=None)
-
-
 def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> list[Witness]:
     """Return what leaving out one original, and all but one, gains by pairs of runs: all hold together at 99 %."""
     count, tried = case.kinds.count, []
@@ -285,65 +220,3 @@ def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> lis
         if drawn.runs:
             tried.append(Witness.of(withheld, case.market, drawn.finding))
     return tried
-
-
-def variant_gain(case: AuditCase, search: Search, clock: Deadline) -> NearCopyGain:
-    """Return what an agent gains that registers variants of each of its originals, and the ceiling if one is known."""
-    market, number = case.market, search.variants
-    variants = Variants(case.name, number, search.spread, search.new)
-    worlds = [honesty(market, case.name).sampled(market), variants.sampled(market)]
-    place, own = case.place, columns_of(market, case.name)
-    bounded = search.new is None and not market.places and _distance_counts(case)
-
-    def observe(drawn: FloatArray, levels: FloatArray, played: Sequence[Outcomes]) -> FloatArray:
-        columns = [*gain_columns(*(outcomes.served[:, place] for outcomes in played))]
-        if bounded:
-            means = worlds[1].means(drawn, levels)[:, own.start : own.start + case.agent.count * number]
-            columns.append(_distance_ceilings(case, np.repeat(drawn[:, own], number, axis=1), means))
-        return np.column_stack(columns)
-
-    most = market.share * market.most_rounds
-    bounds = [Bounds(-most, most), Bounds(0.0, most), Bounds(0.0, most), Bounds(0.0, most)][: 3 + bounded]
-    gain, honest, paid, *ceilings = sample_worlds(market, case.mechanism, worlds, observe, bounds, search, clock)
-    ceiling = next(iter(ceilings), None) if search.new is None else _novelty_ceiling(case, number, search.new)
-    return NearCopyGain(honest, paid, gain, case.name, case.horizon, number, search.spread, search.new, ceiling)
-
-
-def _distance_counts(case: AuditCase) -> bool:
-    """Return whether the ceiling by distance is proven: a flat scan whose scores are counts of coins."""
-    running = case.running
-    flat = running.flat and not running.in_epochs
-    return flat and running.arm.binarise and scan_theorem(case) is not None
-
-
-def _distance_ceilings(case: AuditCase, originals: FloatArray, means: FloatArray) -> FloatArray:
-    """Return the ceiling of each world, and no more than all rounds at its best mean."""
-    rule, rounds = case.running.arm, case.market.share * case.horizon
-    pulls, passing, lists = rule.explore, passing_count(rule), [originals, means]
-    failing = [scipy.special.bdtr(passing - 1, pulls, listed).mean(axis=1) for listed in lists]
-    tests = (np.maximum(*failing)[:, None] ** np.arange(rule.draws)).sum(axis=1)
-    distances, both = np.abs(means - originals).max(axis=1), np.concatenate(lists, axis=1)
-    ceilings = []
-    for distance, low, high, expected in zip(distances, both.min(axis=1), both.max(axis=1), tests, strict=True):
-        most = variant_gain_ceiling(float(distance), 1, pulls, float(low), float(high), float(expected))
-        ceilings.append(rounds * min(most, float(high)))
-    return np.array(ceilings)
-
-
-def _novelty_ceiling(case: AuditCase, number: int, new: float) -> Estimate | None:
-    """Return E[H_(l + N)] - H_l if copies and withholding never pay and the closed form takes all these markets."""
-    if scan_theorem(case) is None:
-        return None
-    market, agent = case.market, case.agent
-    payoffs = []
-    for more in range(agent.count * number + 1):
-        larger = Agent(agent.name, agent.count + more, agent.priors[0])
-        bigger = market.with_agents([larger if other.name == agent.name else other for other in market.agents])
-        try:
-            paid = exact_payoffs([(bigger, case.mechanism)], honesty(bigger, agent.name), "closed-form")
-        except EngineError:
-            return None
-        payoffs.append(paid[case.horizon].total)
-    error = 2 * max(payoff.error for payoff in payoffs)
-    most = novelty_gain_ceiling([payoff.value for payoff in payoffs], new)
-    return replace(payoffs[0], value=most, error=error)

@@ -11,7 +11,6 @@ from typing import Literal, get_args
 from cloneproof._checks import number_in, one_of, ungrouped, whole
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.gain import checked_caught
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.plays import Play, plays
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
@@ -35,15 +34,14 @@ class AuditCase:
     running: Mechanism  # for these agents and this horizon: the declared one, or its fallback
     kinds: OriginalKinds  # which of the agent's originals can be exchanged at every horizon of the audit
     box: BlackBox | None = None  # for which `mechanism` is a placeholder
-    caught: float = 0.0  # the chance that a de-duplicator removes a copy
 
     @property
     def name(self) -> str:
         return self.agent.name
 
     def deviation(self, vector: CopyVector) -> CopiesOf:
-        """Copies of this agent, as far as they are not caught; the others are honest."""
-        return CopiesOf(self.name, vector, caught=self.caught)
+        """Copies of this agent; the others are honest."""
+        return CopiesOf(self.name, vector)
 
     @property
     def played(self) -> Mechanism | BlackBox:
@@ -92,9 +90,7 @@ class AuditCase:
 AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, rising
 
 
-def audit_cases(
-    markets: Sequence[Market], mechanism: Auditable, names: Sequence[str], caught: float = 0.0
-) -> dict[str, AgentCases]:
+def audit_cases(markets: Sequence[Market], mechanism: Auditable, names: Sequence[str]) -> dict[str, AgentCases]:
     """Return the cases of each agent in a market at several horizons."""
     box = mechanism if isinstance(mechanism, BlackBox) else None
     resolved = []
@@ -104,7 +100,7 @@ def audit_cases(
     in_order = any(running.explores_as_registered for _, _, running in resolved)
     agents = {agent.name: (agent, kinds_of(agent, in_order)) for agent in markets[0].agents if agent.name in names}
     return {
-        name: tuple(AuditCase(agent, *play, kinds, box, caught) for play in resolved)
+        name: tuple(AuditCase(agent, *play, kinds, box) for play in resolved)
         for name, (agent, kinds) in ((name, agents[name]) for name in names)
     }
 
@@ -164,7 +160,7 @@ def most_earned(market: Market, name: str) -> float:
 
 
 OpponentsName = Literal["market", "any"]
-AlsoName = Literal["withholding", "splitting", "informed", "variants", "copy-cost"]
+AlsoName = Literal["withholding", "splitting", "informed"]
 
 
 @dataclass(frozen=True)
@@ -177,7 +173,6 @@ class Question:
     tolerance: float
     opponents: OpponentsName = "market"
     also: frozenset[AlsoName] = frozenset()
-    caught: float = 0.0
 
     @property
     def box(self) -> BlackBox | None:
@@ -205,7 +200,6 @@ def checked_question(
     tolerance: float = 0.0,
     horizons: str | Sequence[int] | None = None,
     also: Iterable[AlsoName] = (),
-    caught: float = 0.0,
 ) -> Question:
     """Check the arguments and return the question."""
     checked_market(market)
@@ -222,30 +216,27 @@ def checked_question(
     others: list[AlsoName] = [also] if isinstance(also, str) else list(also)  # type: ignore[list-item]
     for other in others:
         one_of(other, get_args(AlsoName), "what else is asked for", EngineError)
-    if isinstance(mechanism, BlackBox) and (opponents == "any" or set(others) - {"copy-cost"}):
+    if isinstance(mechanism, BlackBox) and (opponents == "any" or others):
         raise EngineError(
-            "expected a mechanism made of rules for opponents='any', withholding, splitting, informed agents and "
-            "variants, got a black box; leave them out"
+            "expected a mechanism made of rules for opponents='any', withholding, splitting and informed agents, got a "
+            "black box; leave them out"
         )
-    if market.places and set(others) - {"withholding", "copy-cost"}:
+    if market.places and set(others) - {"withholding"}:
         raise EngineError(
-            "expected no splitting, informed agents or variants where a page has positions, got "
+            "expected no splitting or informed agents where a page has positions, got "
             f"{', '.join(sorted(others))}; leave them out"
         )
-    if market.segments and (opponents == "any" or set(others) & {"informed", "variants"}):
+    if market.segments and (opponents == "any" or "informed" in others):
         raise EngineError(
-            "expected no opponents='any', informed agents or variants in a market with segments, got one of them; "
-            "leave them out, or ask about market.segment(name)"
+            "expected no opponents='any' or informed agents in a market with segments, got one of them; leave them "
+            "out, or ask about market.segment(name)"
         )
-    caught = checked_caught(caught)
-    if caught and opponents == "any":
-        raise EngineError("expected opponents='market' with a de-duplicator, got opponents='any'; leave one out")
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
-    cases = audit_cases(markets, mechanism, agents, caught)
+    cases = audit_cases(markets, mechanism, agents)
     first_alike = representatives(cases)
     if not all(case.running.ranks_slots for of_agent in cases.values() for case in of_agent):
         check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
-    return Question(market, cases, first_alike, slack, opponents, frozenset(others), caught)
+    return Question(market, cases, first_alike, slack, opponents, frozenset(others))
 
 
 def checked_horizons(horizons: object) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from cloneproof._data import Data, columns_of
+from cloneproof._data import columns_of
 from cloneproof._sections import report
 from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.search_result import SampledDeviation, ThresholdGains, Witness
@@ -97,44 +97,6 @@ class KnowledgeGain(Finding):
 
 
 @dataclass(frozen=True)
-class CopiesCaught(Finding):
-    """What registering so many copies of one original gains if a de-duplicator catches some of them."""
-
-    keys_of_data = ("copies", "honest", "gain", "relative_gain")
-
-    copies: int
-
-
-@dataclass(frozen=True)
-class Deduplication(Data):
-    """What a de-duplicator leaves to gain.
-
-    Attributes
-    ----------
-    caught : float
-        The chance that a copy beyond the first of an original is removed before play.
-    by_copies : tuple of CopiesCaught
-        The gain by number of copies of one original; empty where no copies pay anyway.
-    needed : float or None
-        The least chance at which no number of copies up to `limit` gains more than `pays` of the honest payoff,
-        interpolated; 0 if none is needed, None if it was not computed.
-    limit : int
-        The most copies.
-    pays : float
-        The relative gain from which copies count as paying.
-    needed_at_most : float or None
-        The same as `needed` at the upper ends of the gains.
-    """
-
-    caught: float
-    by_copies: tuple[CopiesCaught, ...]
-    needed: float | None
-    limit: int
-    pays: float
-    needed_at_most: float | None = None
-
-
-@dataclass(frozen=True)
 class InformedResponse(Finding):
     """The best registration found for one realisation of the agent's means, which has this chance under its prior."""
 
@@ -201,38 +163,6 @@ class InformedGain(Finding):
             f"InformedGain(agent={self.agent!r}, horizon={self.horizon}, gain={self.gain.value:.6g} ± "
             f"{self.gain.error:.2g} ({self.relative_gain:+.2%}, {self.gain.kind}), {best})"
         )
-
-
-@dataclass(frozen=True)
-class NearCopyGain(Finding):
-    """What an agent gains that registers variants of each of its originals, against honest others.
-
-    Attributes
-    ----------
-    agent : str
-        Who registers variants.
-    horizon : int
-        The rounds of the market.
-    variants : int
-        How many in place of each original.
-    spread, new : float or None
-        How they differ: the standard deviation of their log-odds, or the chance that one is a new item (`cp.Search`).
-    honest, copied, gain, by_segment
-        Its honest payoff, its payoff with the variants, and the difference.
-    ceiling : Estimate or None
-        The most that a theorem lets them gain; None if none applies or no engine could compute it.
-    """
-
-    keys_of_data = (
-        "agent", "horizon", "variants", "spread", "new", "honest", "copied", "gain", "relative_gain", "ceiling",
-    )  # fmt: skip
-
-    agent: str
-    horizon: int
-    variants: int
-    spread: float | None
-    new: float | None
-    ceiling: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -331,8 +261,6 @@ class Audit(Tabular):
         The best deviation of each further kind that was asked for (`also=`): withholding, splitting.
     informed : InformedGain or None
         What an agent would gain if it knew its means before it registers, if asked for.
-    variants : NearCopyGain or None
-        What an agent would gain by variants of its originals, if asked for.
     not_computed : dict of str to str
         What `also=` asked for and got no number, and why.
     notes : tuple of str
@@ -360,8 +288,6 @@ class Audit(Tabular):
     knowledge : KnowledgeGain or None
         Under mechanisms of two levels, what naming its best original alone gains an agent: proven to be the most that
         any list gains, or an estimate of it.
-    deduplication : Deduplication or None
-        What a de-duplicator leaves to gain, if one was declared (`caught=`).
     by_segment : dict of str to Witness
         `worst` in each segment, if the market has segments and its numbers were computed. They add up to those of
         `worst`, and each interval holds by itself.
@@ -370,8 +296,8 @@ class Audit(Tabular):
     keys_of_data = (
         "verdict", "state", "tried_at_most", "about_tried", "scope=_scope", "tolerance", "mechanism", "worst",
         "tried=_tried", "by_horizon=_by_horizon", "thresholds=_thresholds", "also", "limits", "informed",
-        "variants", "not_computed", "notes", "interrupted", "gain_at_most", "smallest?", "more?", "knowledge?",
-        "deduplication?", "by_segment?",
+        "not_computed", "notes", "interrupted", "gain_at_most", "smallest?", "more?", "knowledge?",
+        "by_segment?",
     )  # fmt: skip
 
     said_in = "audit"
@@ -386,7 +312,6 @@ class Audit(Tabular):
     thresholds: ThresholdGains = ()
     also: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
-    variants: NearCopyGain | None = None
     notes: tuple[str, ...] = ()
     samples: tuple[SampledDeviation, ...] = ()
     seconds: float = 0.0
@@ -399,7 +324,6 @@ class Audit(Tabular):
     smallest: Witness | None = None
     more: str = ""
     knowledge: KnowledgeGain | None = None
-    deduplication: Deduplication | None = None
     by_segment: dict[str, Witness] = field(default_factory=dict)
 
     def __repr__(self) -> str:

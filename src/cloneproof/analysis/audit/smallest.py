@@ -52,8 +52,8 @@ def attack_in(
 
 
 def smallest_attack(audit: Audit, question: Question, search: Search, clock: Deadline) -> Witness | None:
-    """Return the smallest attack that was found; None if nothing pays against honest others that play every copy."""
-    if audit.verdict != "exploitable" or question.opponents == "any" or question.caught:
+    """Return the smallest attack that was found; None if nothing pays against honest others."""
+    if audit.verdict != "exploitable" or question.opponents == "any":
         return None
     agent, tolerance = audit.worst.agent, question.tolerance
     of_agent = (witness for witness in (audit.worst, *audit.tried) if witness.agent == agent)

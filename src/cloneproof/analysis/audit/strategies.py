@@ -200,9 +200,7 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
 
 
 def enclose(case: AuditCase, witness: Witness) -> Witness | None:
-    """Return the same deviation enclosed in ball arithmetic; None if it has no closed form, or copies may be caught."""
-    if case.caught:
-        return None
+    """Return the same deviation enclosed in ball arithmetic; None if it has no closed form."""
     try:
         enclosed = exact_gain(*case.under, CopiesOf(case.name, witness.copies), "closed-form", "ball")
     except OutOfTimeError:
@@ -299,7 +297,7 @@ def sampled_results(
         if case in elementary and case.running.scoring.max_arms is None:
             argued.append(argued_result(case, vectors[0], elementary[case]))
             continue
-        worlds, enough = limit_worlds(case), None if case.caught else worlds_that_suffice(case)
+        worlds, enough = limit_worlds(case), worlds_that_suffice(case)
         wanted = dict.fromkeys([*vectors, *worlds.values(), *(enough or ())])
         candidates += [RaceEntry(case, vector) for vector in wanted]
         if enough is not None:
