@@ -88,10 +88,10 @@ def alarm(number: int, budget: float = SHORT) -> AlarmRow:
     name = dice.choice(("h-ucb", "rh-ucb", "two-level thompson", "two-level epsilon-greedy"))
     rule = name.removeprefix("two-level ")
     made = cp.mechanism(name) if rule == name else cp.Mechanism(agent=cp.rule(rule), arm=cp.rule(rule))
-    cases = audit_cases([market], made, [agent.name for agent in agents])
+    cases = audit_cases(market, made, [agent.name for agent in agents])
     candidates = [
         RaceEntry(case, vector)
-        for (case,) in cases.values()
+        for case in cases.values()
         for vector in sorted({*grid(case.kinds, 4)[0], *(v for rungs in ladders(case.kinds, horizon) for v in rungs)})
     ]
     results = race(candidates, 0.0, cp.Search(seed=number), Deadline(budget), budget)

@@ -50,7 +50,7 @@ def test_a_proof_passes_silently(policy, capsys):
 def test_a_failure_tells_the_attack_and_the_call_that_repeats_it(tmp_path):
     cp.save_market(MARKET, tmp_path / "market.toml")
     with pytest.raises(AssertionError) as failure:
-        assert_clone_proof("ucb1", tmp_path / "market.toml", agent="ana", horizons=[6, 7])
+        assert_clone_proof("ucb1", tmp_path / "market.toml", agent="ana")
     message = str(failure.value)
     assert message.startswith("expected ucb1 to be clone-proof, got exploitable\n")
     for told in (

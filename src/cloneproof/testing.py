@@ -56,7 +56,7 @@ def assert_clone_proof(
         How far deviations are searched and how they are sampled. Work is counted, so that one seed gives one answer on
         every machine; `seconds` would make it depend on the machine.
     **question
-        `agent`, `opponents` and `horizons`, as in `cp.audit`.
+        `agent` and `opponents`, as in `cp.audit`.
 
     Raises
     ------

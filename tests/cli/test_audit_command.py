@@ -121,15 +121,6 @@ def test_undecided_exits_3_and_json_is_the_library(tmp_path):
     assert len(data["tried"]) == len(found.tried)
 
 
-def test_horizons_are_reported_each(tmp_path):
-    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=8)
-    cp.save_market(market, tmp_path / "market.toml")
-    done = run(tmp_path / "market.toml", "-m", "ucb1", "--horizons", "5:9", "--json", "--max-copies", 2)
-    data = json.loads(done.stdout)
-    assert (done.returncode, data["worst"]["horizon"]) == (1, 7)
-    assert [one["horizon"] for one in data["by_horizon"]] == [5, 6, 7, 8, 9]
-
-
 def test_an_own_policy_from_the_shell(tmp_path, monkeypatch):
     (tmp_path / "turns.py").write_text(
         "class InTurn:\n"

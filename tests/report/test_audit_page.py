@@ -157,7 +157,7 @@ def test_a_witness_against_found_opponents_leaves_the_curve_of_the_market(audits
     audit = audits["exploitable"]
     elsewhere = audit.market.at({"bo": (0.7,)})
     worst = witness(elsewhere, audit.mechanism, "ana", (8, 1))
-    text = text_of(html_page(replace(audit, worst=worst, thresholds=(), by_horizon={})))
+    text = text_of(html_page(replace(audit, worst=worst, thresholds=())))
     assert "mean 0.7" in text
     assert "Payoff against copies" in text
     assert "(256, 1): +83.8" in text
@@ -170,7 +170,7 @@ def test_infinite_thresholds_are_said_and_not_drawn(audits):
         (math.inf, cp.results.Estimate(-1.25, 0, "proven", "")),
     )
     thresholds = (ends[0], *audit.thresholds, ends[1])
-    text = text_of(html_page(replace(audit, thresholds=thresholds, by_horizon={}, tried=())))
+    text = text_of(html_page(replace(audit, thresholds=thresholds, tried=())))
     assert f"where nobody else has a score it is {MINUS}3.50, where the award is never won it is {MINUS}1.25" in text
 
 

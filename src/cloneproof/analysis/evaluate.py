@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import known, one_of, whole
+from cloneproof._checks import known, one_of, ungrouped, whole
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxJob, black_box_runs
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
@@ -33,6 +33,7 @@ from cloneproof.mechanisms.parameters.theorems import outside_conditions
 EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]
 ExactEngine = Literal["auto", "closed-form", "tree"]
 ArithmeticName = Literal["float", "ball"]
+MOST_HORIZONS = 100_000  # `checked_horizons` takes at most this many.
 
 
 def exact_evaluations(
@@ -291,3 +292,28 @@ def with_notes(
         for note in outside_conditions(play.mechanism, registered, play.market.horizon)
     ]
     return replace(evaluation, notes=(*outside, *notes, *evaluation.notes))
+
+
+def checked_horizons(horizons: object) -> list[int]:
+    """Return the horizons of "1:500" (both included) or of a list of whole numbers, rising and each once.
+
+    >>> checked_horizons("3:5"), checked_horizons([7, 2, 7])
+    ([3, 4, 5], [2, 7])
+    """
+    listed: list[int | None]
+    if isinstance(horizons, str):
+        ends = [ungrouped(end) for end in horizons.split(":")]
+        low, high = (int(end) if end.isascii() and end.isdigit() and len(end) < 16 else 0 for end in (ends * 2)[:2])
+        good = len(ends) == 2 and 1 <= low <= high
+        listed = list(islice(range(low, high + 1), MOST_HORIZONS + 1)) if good else []
+    elif isinstance(horizons, Sequence | range):
+        listed = [whole(horizon) for horizon in islice(horizons, MOST_HORIZONS + 1)]
+    else:
+        listed = []
+    rising = sorted({horizon for horizon in listed if horizon is not None and horizon >= 1})
+    if not rising or None in listed or len(listed) > MOST_HORIZONS or (listed and min(h or 0 for h in listed) < 1):
+        raise EngineError(
+            f"expected horizons as 'FIRST:LAST' or up to {MOST_HORIZONS} whole numbers from 1, got {brief(horizons)}; "
+            "write e.g. '1:500'"
+        )
+    return rising

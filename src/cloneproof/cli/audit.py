@@ -154,7 +154,6 @@ def audit(
     agent: Annotated[str | None, option("NAME", "Audit only this agent; default: all.")] = None,
     max_copies: Annotated[int, option("N", "Try all ways to register each original up to N times.")] = 4,
     opponents: Annotated[str, option("KIND", "market: the others are honest; any: they may do anything.")] = "market",
-    horizons: Annotated[str | None, option("FIRST:LAST", "Audit every horizon from FIRST to LAST.")] = None,
     also: Annotated[
         list[str] | None,
         option("NAME", "Also report what withholding, splitting or informed is worth; repeatable."),
@@ -193,7 +192,7 @@ def audit(
     name, audited = mechanism_or_rule(mechanism, rule, settings) if policy is None else policy_box(policy, settings)
     with working(f"auditing {name}") as tell:
         result = run_audit(
-            market, audited, agent=agent, opponents=opponents, tolerance=tolerance, horizons=horizons,  # type: ignore[arg-type]
+            market, audited, agent=agent, opponents=opponents, tolerance=tolerance,  # type: ignore[arg-type]
             also=also or (), search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
     deliver(result, as_json, json_file, html)

@@ -10,9 +10,8 @@ import typer
 
 from cloneproof._data import Data, to_data
 from cloneproof._files import write_whole
-from cloneproof.analysis.audit.question import checked_horizons
+from cloneproof.analysis.evaluate import checked_horizons, evaluate_horizons
 from cloneproof.analysis.evaluate import evaluate as evaluate_once
-from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,

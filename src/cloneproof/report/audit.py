@@ -39,7 +39,7 @@ Apart = Witness | CopyLimit | InformedGain
 MOST_NAMED = 6  # opponents that get a sentence of their own
 MOST_SEGMENTS = 12  # in a table
 MOST_ROWS = 8  # deviations in a table, unless there are more agents
-COLUMNS = ("copies", "T", "honest", "deviating", "gain", "± error", "relative")
+COLUMNS = ("copies", "honest", "deviating", "gain", "± error", "relative")
 STEPS_TITLES = {
     "exploitable": "The attack, step by step",
     "clone-proof": "The deviation that comes closest",
@@ -210,7 +210,7 @@ def _deviations(audit: Audit) -> list[SectionPart]:
     ranked = sorted(audit.tried, key=lambda witness: witness.relative_gain, reverse=True)
     of_agents = {witness.agent: witness for witness in reversed(ranked)} | {audit.worst.agent: audit.worst}
     named = sorted(of_agents.values(), key=lambda witness: (witness is not audit.worst, -witness.relative_gain))
-    every = list(dict.fromkeys(_row(audit, witness.agent, witness) for witness in [*named, *ranked]))
+    every = list(dict.fromkeys(_row(witness.agent, witness) for witness in [*named, *ranked]))
     shown = max(MOST_ROWS, len(of_agents))
     words = (
         "The first row is what the verdict rests on." if audit.verdict != "undecided" else "The most open comes first."
@@ -240,7 +240,7 @@ def _segments(audit: Audit) -> list[SectionPart]:
     words = f"One registration for all segments: {worst.agent} registers {copies_sentence(worst.copies)}."
     left = len(ranked) - MOST_SEGMENTS
     note = [Paragraph(f"{left:,} segments in which it changes less are not shown.", role="note")] if left > 0 else []
-    return [Paragraph(words), Table.of(("segment", "rounds", *COLUMNS[2:]), rows), *note]
+    return [Paragraph(words), Table.of(("segment", "rounds", *COLUMNS[1:]), rows), *note]
 
 
 def _apart(audit: Audit) -> list[SectionPart]:
@@ -248,7 +248,7 @@ def _apart(audit: Audit) -> list[SectionPart]:
     deviations: list[tuple[str, Apart]] = [*audit.also.items()]
     deviations += [] if audit.informed is None else [("informed", audit.informed)]
     deviations += [("limit", limit) for limit in audit.limits]
-    rows = [_row(audit, f"{kind} ({deviation.agent})", deviation) for kind, deviation in deviations]
+    rows = [_row(f"{kind} ({deviation.agent})", deviation) for kind, deviation in deviations]
     apart = Paragraph("They are outside the claim of clone-proofness and do not enter the verdict.")
     table: list[SectionPart] = [apart, Table.of(("deviation", *COLUMNS), rows, left=["copies"])] if rows else []
     vain = audit.not_computed.items()
@@ -279,16 +279,15 @@ def _naming(audit: Audit) -> list[SectionPart]:
     return [Table.of(columns, rows), Paragraph(words, role="note")]
 
 
-def _row(audit: Audit, name: str, deviation: Apart) -> tuple[str, ...]:
-    horizon = f"{deviation.horizon:,}" if len(audit.by_horizon) > 1 else ""
+def _row(name: str, deviation: Apart) -> tuple[str, ...]:
     if isinstance(deviation, Witness) and deviation.argued:
         most = f"at most {number(max(0.0, deviation.gain.high))}"
-        return name, copies_words(deviation.copies), horizon, "", "not computed", most, "", ""
+        return name, copies_words(deviation.copies), "", "not computed", most, "", ""
     gain = (number(deviation.gain, sign=True), error_number(deviation.gain))
     if isinstance(deviation, Witness) and drawn(deviation):  # the difference is what was measured
-        return name, _how(deviation), horizon, "", "", *gain, related(deviation).strip(" ()")
+        return name, _how(deviation), "", "", *gain, related(deviation).strip(" ()")
     payoffs = (number(deviation.honest), number(deviation.copied))
-    return name, _how(deviation), horizon, *payoffs, *gain, percent(deviation)
+    return name, _how(deviation), *payoffs, *gain, percent(deviation)
 
 
 def _how(deviation: Apart) -> str:

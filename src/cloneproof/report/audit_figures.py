@@ -1,4 +1,4 @@
-"""Figures of an audit: payoff against copies, gain over horizons, gain over opponents' thresholds."""
+"""Figures of an audit: payoff against copies, gain over opponents' thresholds."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _ticks(axes: Axes, last: int, narrow: bool) -> None:
 
 def audit_figures(audit: Audit) -> list[Figure]:
     """Return the figures for which the audit has data."""
-    figures = (payoff_against_copies(audit), gain_over_horizons(audit), gain_over_thresholds(audit))
+    figures = (payoff_against_copies(audit), gain_over_thresholds(audit))
     return [figure for figure in figures if figure is not None]
 
 
@@ -181,18 +181,6 @@ def payoff_against_copies(audit: Audit) -> Figure | None:
     style = look(audit.mechanism.name)
     caption = f"{caption} {_bands([curves.y(witness) for witness in curves.members])}"
     return Figure(title, caption, lambda axes, narrow: draw_copies(axes, curves, style, narrow))
-
-
-def gain_over_horizons(audit: Audit) -> Figure | None:
-    """Return the best deviation's gain at every horizon asked for; None for fewer than two."""
-    if len(audit.by_horizon) < 2:
-        return None
-    points = [(float(horizon), audit.by_horizon[horizon].gain) for horizon in sorted(audit.by_horizon)]
-    best = max(audit.by_horizon, key=lambda horizon: audit.by_horizon[horizon].gain.value)
-    caption = "The largest gain among the copies tried, at every horizon asked for. Above the line copying pays."
-    words = f"T = {best:,}: {percent(audit.by_horizon[best])}"
-    labels = "horizon T (rounds)", "largest gain (reward units)"
-    return _gain_curve(audit, "Gain over horizons", caption, labels, points, words)
 
 
 def gain_over_thresholds(audit: Audit) -> Figure | None:

@@ -328,20 +328,18 @@ def scope_sentences(scope: AuditScope) -> list[str]:
         wanted = {"scan": _scan_words, "any": _dominance_words}
         listed = ["; ".join(wanted[scope.against](scope)), BY_SHARES if scope.by_shares else ""]
     else:
-        reasons = [_reason_words(reason, len(scope.horizons)) for reason in scope.reasons]
+        reasons = [_reason_words(reason) for reason in scope.reasons]
         open_ = ["larger gains, with copies that were not tried, are possible"] if scope.attack is not None else reasons
         listed = [_covered_words(scope), "; ".join([*open_, *([BY_SHARES] if scope.by_shares else [])])]
     return [sentence(words) for words in [*listed, "; ".join(_delay_words(scope))] if words]
 
 
 def _covered_words(scope: AuditScope) -> str:
-    """Say whose replications, against whom, at which horizons."""
-    first, last = scope.horizons[0], scope.horizons[-1]
-    when = f"horizon {first}" if first == last else f"{len(scope.horizons)} horizons from {first} to {last}"
+    """Say whose replications, against whom, for how long."""
     slack = f", gains of up to {scope.tolerance:.3g} of the honest payoff pass" if scope.tolerance else ""
     where = f" in {scope.segments} segments together, with one registration for all," if scope.segments else ""
     whom = "against honest others with the market's priors"
-    return f"replications by {_names(scope.agents)}{where} {whom}, {when}{slack}"
+    return f"replications by {_names(scope.agents)}{where} {whom}, horizon {scope.horizon}{slack}"
 
 
 def _scan_words(scope: AuditScope) -> list[str]:
@@ -375,7 +373,7 @@ def _search_words(scope: AuditScope) -> list[str]:
     if scope.attack is not None:
         words += [_attack_words(scope.attack), "larger gains, with copies that were not tried, are possible"]
     else:
-        words += [_reason_words(reason, len(scope.horizons)) for reason in scope.reasons]
+        words += [_reason_words(reason) for reason in scope.reasons]
     return words + [limit.words for limit in scope.limits]
 
 
@@ -417,15 +415,11 @@ def _attack_words(gain: Estimate) -> str:
     )
 
 
-def _reason_words(reason: Reason, horizons: int) -> str:
-    at = "" if horizons == 1 else f" at {reason.horizons} of {horizons} horizons"
+def _reason_words(reason: Reason) -> str:
     whom = _names(reason.agents)
     if reason.settles:
-        return f"complete for {whom}{at}: {reason.words}"
-    return (
-        f"not complete for {whom}{at}: {reason.words}, so a gain of up to {reason.most:.4g} at horizon "
-        f"{reason.horizon} is not ruled out"
-    )
+        return f"complete for {whom}: {reason.words}"
+    return f"not complete for {whom}: {reason.words}, so a gain of up to {reason.most:.4g} is not ruled out"
 
 
 def _delay_words(scope: AuditScope) -> list[str]:

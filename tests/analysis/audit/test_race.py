@@ -129,8 +129,8 @@ def test_a_good_guess_is_confirmed_by_samples(sampling, guessed_quadrature):
 def test_the_first_list_of_a_black_box_needs_no_fresh_pairs_and_the_levels_still_add_up():
     """Its look has the level of a first confirmation, so that what is confirmed later has those after it."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 2, cp.Point(0.5))], horizon=40)
-    (cases,) = audit_cases([market], cp.BlackBox(InTurn), ["ana"]).values()
-    planned = [RaceEntry(cases[0], (number,)) for number in range(2, 40)]
+    (case,) = audit_cases(market, cp.BlackBox(InTurn), ["ana"]).values()
+    planned = [RaceEntry(case, (number,)) for number in range(2, 40)]
     first, *others = in_order(planned)
     assert first.copies == (5,)  # 2.5 times as many arms as bo has
     state = race_state.Race(0.0, 7, 0.01, [first, *others], 64, Deadline(), None, black_box_outcomes)

@@ -74,9 +74,8 @@ def test_reservoirs_are_clone_proof(mechanism, opponents):
 
 def test_several_horizons_and_rewards():
     mechanism = cp.mechanism("reservoir", rounds=3, draws=2, threshold=2)
-    audit = cp.audit(TWO_AGENTS, mechanism, horizons="1:30", opponents="any")
-    assert audit.verdict == "clone-proof"
-    assert list(audit.by_horizon) == list(range(1, 31))
+    for horizon in (1, 7, 30):
+        assert cp.audit(TWO_AGENTS.with_horizon(horizon), mechanism, opponents="any").verdict == "clone-proof"
     for rewards in ("deterministic", "beta"):
         market = cp.Market(TWO_AGENTS.agents, 100, rewards=rewards)
         assert cp.audit(market, mechanism).verdict == "clone-proof"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
-from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, most_earned
+from cloneproof.analysis.audit.question import AuditCase, Question, most_earned
 from cloneproof.analysis.audit.search_result import KnownArguments, SearchResult, Witness, does_not_pay
 from cloneproof.analysis.audit.theorems import (
     Argument,
@@ -41,7 +41,6 @@ from cloneproof.mechanisms.sample import Sample
 UNBOUNDED = math.inf  # The ceiling if none is known.
 MOST_WORLDS = 200  # More worlds than these are not sampled to stand for all vectors.
 MOST_MORE = 200  # A search takes in at most this many vectors beyond the grid to become complete.
-MANY_HORIZONS = 20  # Beyond this many horizons it takes in none.
 NOTHING = Estimate(0.0, 0.0, "proven", "a payoff is at least 0")
 
 
@@ -209,15 +208,10 @@ def worlds_that_suffice(case: AuditCase) -> list[CopyVector] | None:
     return list(dict.fromkeys([*below, *(world for world in single if world != case.kinds.honest)]))
 
 
-def more_vectors(
-    cases: AgentCases, honest: Mapping[int, Payoff], arguments: KnownArguments, tolerance: float
-) -> list[CopyVector]:
-    """Return the vectors that would make the search complete at every horizon, if they are few enough."""
-    if len(cases) > MANY_HORIZONS:
-        return []
-    open_cases = [case for case in cases if case not in arguments]
-    sufficient = [arms_that_suffice(case, honest[case.horizon].total, tolerance) or 0 for case in open_cases]
-    return all_below(cases[0].kinds, max(sufficient, default=0), MOST_MORE) or []
+def more_vectors(case: AuditCase, honest: Payoff, arguments: KnownArguments, tolerance: float) -> list[CopyVector]:
+    """Return the vectors that would make the search complete, if they are few enough."""
+    enough = None if case in arguments else arms_that_suffice(case, honest.total, tolerance)
+    return all_below(case.kinds, enough or 0, MOST_MORE) or []
 
 
 def complete_search(evidence: Evidence) -> Argument | None:
@@ -360,7 +354,7 @@ def before_search(question: Question, clock: Deadline) -> KnownArguments:
     """Return the argument of each case of which something is known before a search."""
     # Against any opponents honesty may earn next to nothing, so that no ceiling is within a tolerance.
     tolerance = question.tolerance if question.opponents == "market" else 0.0
-    asked = {case: ask(Evidence(case, tolerance, clock)) for cases in question.searched for case in cases}
+    asked = {case: ask(Evidence(case, tolerance, clock)) for case in question.searched}
     return {case: argument for case, argument in asked.items() if argument is not None}
 
 

@@ -1,9 +1,9 @@
 """The audit: whether an agent can profit from registering copies, and how sure that is.
 
-1. `question` turns the arguments into cases, one for each agent and horizon.
+1. `question` turns the arguments into cases, one for each agent.
 2. `before_search` asks the list of `arguments` why no copies can pay in each case.
 3. The first strategy that applies finds deviations: `by_theorem` if a theorem on slots bounds what copies gain for
-   every agent and horizon, `by_dominance` against any opponents, `exact` (vectors of copies by exact engines), or
+   every agent, `by_dominance` against any opponents, `exact` (vectors of copies by exact engines), or
    `sampled` (paired runs).
 4. `OtherDeviations` adds those other than copies, which do not change the verdict.
 5. `after_search` asks the list again, with what was found. `with_knowledge` says what naming the best item would gain.
@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -46,7 +46,6 @@ def audit(
     agent: str | None = None,
     opponents: OpponentsName = "market",
     tolerance: float = 0.0,
-    horizons: str | Sequence[int] | None = None,
     also: Iterable[AlsoName] = (),
     search: Search = SEARCH,
     seconds: float | None = None,
@@ -59,7 +58,7 @@ def audit(
     market : Market
         The platform's problem, with what agents know of their items.
     mechanism : Mechanism, callable or BlackBox
-        The mechanism, or a function of the market that makes one and is called for each horizon. Or your own policy,
+        The mechanism, or a function of the market that makes one. Or your own policy,
         `cp.BlackBox(MyPolicy)`, which is sampled on all cores.
     agent : str, optional
         Whose deviations are tried; everybody's, one agent at a time, if left out.
@@ -68,8 +67,6 @@ def audit(
         register, as long as that does not depend on the means of the agent's originals.
     tolerance : float, default 0.0
         The gain, relative to the honest payoff, that counts as none.
-    horizons : str or sequence of int, optional
-        "1:500" or a list, in place of the market's own horizon.
     also : iterable of {"withholding", "splitting", "informed"}, optional
         Further deviations, which do not change the verdict. "withholding" leaves originals out and "splitting" divides
         them among two accounts, both in `Audit.also` (with three and five accounts beside). "informed" finds what an
@@ -110,7 +107,7 @@ def audit(
     """
     check_sampling(progress=progress)
     begun = wall_time()
-    question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also)
+    question = checked_question(market, mechanism, agent, opponents, tolerance, also)
     search = search.within(seconds)
     with budget_clock(search.seconds):
         clock = Deadline(search.seconds, progress, until=search.work)

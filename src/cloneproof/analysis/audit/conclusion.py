@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from cloneproof.analysis.audit.arguments import limit_worlds
 from cloneproof.analysis.audit.copy_vectors import CopyVector
@@ -27,12 +26,9 @@ from cloneproof.analysis.audit.search_result import (
     SearchResult,
     Witness,
     best_of,
-    by_vector,
     for_exchangeable,
-    found_together,
     largest_of,
     simplest_firm,
-    tried_by_agent,
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
 from cloneproof.analysis.gain import Finding
@@ -52,10 +48,10 @@ def scope_of(
     copies: int,
     attack: Estimate | None,
     results: Sequence[SearchResult],
-    covered: Mapping[tuple[str, int], Argument],
+    covered: Mapping[str, Argument],
     limits: Sequence[CopyLimit],
 ) -> AuditScope:
-    """Return what was tried and what covers the rest; `covered` has the argument of each case, by agent and horizon."""
+    """Return what was tried and what covers the rest; `covered` has the argument of each agent."""
     left_out = Counter(why for result in results for why in result.left_out.values())
     added: dict[str, dict[CopyVector, None]] = {}
     for result in results:
@@ -63,7 +59,7 @@ def scope_of(
     return AuditScope(
         "any" if any(result.against == "any" for result in results) else "market",
         tuple(question.agents),
-        tuple(question.horizons),
+        question.market.horizon,
         question.tolerance,
         question.market.ends == "at-random",
         tried=_tried(results),
@@ -75,7 +71,7 @@ def scope_of(
         attack=attack,
         reasons=_reasons(question.agents, covered),
         limits=tuple(limits[:MOST_LIMITS]),
-        by_shares=all(by_shares(case) for cases in question.searched for case in cases),
+        by_shares=all(map(by_shares, question.searched)),
         segments=len(question.market.segments),
     )
 
@@ -91,33 +87,16 @@ def _tried(results: Sequence[SearchResult]) -> tuple[TriedVectors, ...]:
     return tuple(TriedVectors(tuple(agents), *numbers) for numbers, agents in alike.items())
 
 
-def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Argument]) -> tuple[Reason, ...]:
+def _reasons(agents: Sequence[str], covered: Mapping[str, Argument]) -> tuple[Reason, ...]:
     """Return the argument for each agent, or what was not ruled out; agents with the same reason together."""
-    alike: dict[tuple[str, bool, int], list[tuple[str, float, int]]] = {}
-    for agent in agents:
-        at_horizon = {horizon: argument for (name, horizon), argument in covered.items() if name == agent}
-        several = len(at_horizon) > 1
-        settled = [argument for argument in at_horizon.values() if argument.settles]
-        counted = Counter(_general(argument) if several else argument.words for argument in settled)
-        for words, number in list(counted.items())[:3]:
-            alike.setdefault((words, True, number), []).append((agent, 0.0, 0))
-        incomplete = {horizon: argument for horizon, argument in at_horizon.items() if not argument.settles}
-        if incomplete:
-            horizon = max(incomplete, key=lambda h: incomplete[h].most)
-            left = incomplete[horizon]
-            alike.setdefault((left.words, False, len(incomplete)), []).append((agent, left.most, horizon))
-    reasons = []
-    for key, members in alike.items():
-        _, most, horizon = max(members, key=lambda member: member[1])
-        reasons.append(Reason(tuple(agent for agent, _, _ in members), *key, most, horizon))
-    return tuple(reasons)
-
-
-def _general(argument: Argument) -> str:
-    """Return the argument for several horizons, without the numbers of one of them."""
-    if argument.basis is not Basis.SEARCH:
-        return argument.words
-    return "every vector of few arms was evaluated, and more arms explore too long to earn what honesty earns"
+    alike: dict[tuple[str, bool], list[tuple[str, float]]] = {}
+    for agent, argument in ((agent, covered[agent]) for agent in agents if agent in covered):
+        most = 0.0 if argument.settles else argument.most
+        alike.setdefault((argument.words, argument.settles), []).append((agent, most))
+    return tuple(
+        Reason(tuple(agent for agent, _ in members), *key, max(most for _, most in members))
+        for key, members in alike.items()
+    )
 
 
 def conclude(
@@ -129,44 +108,37 @@ def conclude(
     `undecided`.
     """
     results = _of_everybody(question, deviations.results)
-    tried = [*chain(*tried_by_agent(results))]
-    bounds = [
-        bounded for group in found_together(results) for bounded in by_vector(result.bounds() for result in group)
-    ]
+    tried = [witness for result in results for witness in result.witnesses]
+    bounds = [bounded for result in results for bounded in result.bounds()]
     if not bounds:
         reasons = dict.fromkeys(why for result in results for why in result.left_out.values())
         raise EngineError("no deviation could be evaluated: " + "; ".join(list(reasons)[:3]))
     of_agents = {
-        (name, case.horizon): covered[case]
+        name: covered[question.cases[representative]]
         for name, representative in question.representatives.items()
-        for case in question.cases[representative]
-        if case in covered
+        if question.cases[representative] in covered
     }
     paying = [witness for result in results for witness in result.paying(question.tolerance)]
-    asked, arguments = sum(map(len, question.cases.values())), of_agents.values()
+    arguments = of_agents.values()
     verdict: Verdict
     if paying:
         verdict, worst = "exploitable", simplest_firm(paying)
-    elif len(arguments) == asked and all(argument.settles for argument in arguments):
+    elif len(arguments) == len(question.cases) and all(argument.settles for argument in arguments):
         computed = [result for result in results if result.samples] or [result for result in results if result.bounds()]
         verdict, worst = "clone-proof", best_of(result.worst for result in computed)  # rather than argued about
     else:
         verdict, worst = "undecided", max(bounds, key=_relative_gain_not_ruled_out)[0]
     limits = tuple(limit for result in results for limit in copy_limits(result))
-    cases = question.cases[worst.agent]
-    deciding = next((case for case in cases if case.horizon == worst.horizon), cases[-1])  # or an epoch of it
-    against_market = [witness for result in results if result.against == "market" for witness in result.witnesses]
     samples = tuple(sample for result in results for sample in result.samples.values())
     audit = Audit(
-        mechanism=deciding.mechanism,
-        market=question.market if len(cases) > 1 else deciding.market,
+        mechanism=question.cases[worst.agent].mechanism,
+        market=question.cases[worst.agent].market,
         verdict=verdict,
         worst=worst,
         scope=scope_of(question, copies, worst.gain if paying else None, results, of_agents, limits),
         tried_at_most=largest_of(bound for _, bound in bounds),
         tolerance=question.tolerance,
         tried=tuple(tried),
-        by_horizon=_by_horizon(against_market),
         thresholds=next((result.thresholds for result in results if result.thresholds and result.worst is worst), ()),
         notes=(*deviations.notes, *also.notes, *_contradictions(paying, of_agents)),
         also=also.deviations,
@@ -191,8 +163,8 @@ def conclude(
 
 def _by_segment(question: Question, worst: Witness, samples: Sequence[SampledDeviation]) -> dict[str, Witness]:
     """Return the deviation that the verdict rests on in each segment; none if it was argued or cannot be told apart."""
-    case = next((case for case in question.cases[worst.agent] if case.horizon == worst.horizon), None)
-    if worst.argued or case is None or question.box is not None:
+    case = question.cases[worst.agent]
+    if worst.argued or question.box is not None:
         return {}
     drawn = (sample for sample in samples if (sample.agent, sample.copies) == (worst.agent, worst.copies))
     sample = next(drawn, None)
@@ -210,16 +182,15 @@ def _by_segment(question: Question, worst: Witness, samples: Sequence[SampledDev
 
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
     """Return the largest ceiling on the gains of copies and withholding, if every case has one (the index on slots)."""
-    arguments = [covered.get(case) for cases in question.searched for case in cases]
+    arguments = [covered.get(case) for case in question.searched]
     ceilings = [argument.ceiling for argument in arguments if argument is not None and argument.ceiling is not None]
     return max(ceilings, key=lambda ceiling: ceiling.high) if len(ceilings) == len(arguments) else None
 
 
 def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[SearchResult]:
     """Return the findings for all agents, from those for one of each kind."""
-    case_of = {(name, case.horizon): case for name, cases in question.cases.items() for case in cases}
     return [
-        result if result.agent == name else for_exchangeable(result, case_of[name, result.case.horizon])
+        result if result.agent == name else for_exchangeable(result, question.cases[name])
         for name, representative in question.representatives.items()
         for result in searched
         if result.agent == representative and (result.against == "market" or representative == name)
@@ -232,19 +203,12 @@ def _relative_gain_not_ruled_out(bounded: BoundedDeviation) -> tuple[float, floa
     return (upper_end if bound is None else bound), upper_end
 
 
-def _by_horizon(tried: list[Witness]) -> dict[int, Witness]:
-    together: dict[int, list[Witness]] = {}
-    for witness in tried:
-        together.setdefault(witness.horizon, []).append(witness)
-    return {horizon: best_of(together[horizon]) for horizon in sorted(together)}
-
-
-def _contradictions(paying: list[Witness], covered: Mapping[tuple[str, int], Argument]) -> list[str]:
+def _contradictions(paying: list[Witness], covered: Mapping[str, Argument]) -> list[str]:
     """Notes on arguments that contradict a deviation that pays, which would be a bug."""
-    against = [(witness, covered[witness.agent, witness.horizon]) for witness in paying]
+    against = [(witness, covered[witness.agent]) for witness in paying]
     return [
-        f"contradiction, please report: copies {witness.copies} of {witness.agent} pay at horizon {witness.horizon}, "
-        f"against this argument: {argument.words}"
+        f"contradiction, please report: copies {witness.copies} of {witness.agent} pay, against this argument: "
+        f"{argument.words}"
         for witness, argument in against
         if argument.settles
     ][:3]
@@ -329,7 +293,7 @@ def check_delays(audit: Audit, question: Question) -> Audit:
     ----------
     docs/textbook/delays.md, part (a) of the theorem.
     """
-    bounds = [delay_bound(case) for cases in question.searched for case in cases]
+    bounds = [delay_bound(case) for case in question.searched]
     gain, reason = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
     verdict, declared = audit.verdict, question.market.delays == "independent"
     allowed = min(audit.tolerance * max(0.0, witness.honest.low) for witness in (audit.worst, *audit.tried))

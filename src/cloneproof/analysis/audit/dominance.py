@@ -430,14 +430,14 @@ def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> D
 
 def by_dominance(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
     """Strategy against any opponents: dominance, one agent at a time."""
-    if len(question.horizons) > 1 or question.also:
+    if question.also:
         raise EngineError(
-            "opponents='any' expects one horizon and nothing else to be asked for (withholding, splitting, informed, "
-            "variants, copy-cost); ask for those against the market"
+            "opponents='any' expects nothing else to be asked for (withholding, splitting, informed); ask for those "
+            "against the market"
         )
     results: list[DominanceResult] = []
     with clock.for_engines():
-        for (case,) in question.searched:
+        for case in question.searched:
             try:
                 check = dominance_in_epochs if case.mechanism.in_epochs else dominance
                 results.append(check(case, search.copies, question.tolerance))

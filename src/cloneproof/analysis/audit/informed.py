@@ -32,9 +32,9 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds
-from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, epoch_cases
+from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
 from cloneproof.analysis.audit.result import Audit, InformedGain, InformedResponse, KnowledgeGain, Naming
-from cloneproof.analysis.audit.search_result import ExactResult, SearchResult, best_of, found_together
+from cloneproof.analysis.audit.search_result import ExactResult, SearchResult, best_of
 from cloneproof.analysis.audit.theorems import is_scan
 from cloneproof.analysis.deviations import CopiesOf, Deviation, Names, honesty, realised_means
 from cloneproof.analysis.evaluate import ExactEngine, exact_evaluations
@@ -45,6 +45,8 @@ from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.monte_carlo.statistics import gain_bounds, regret_bounds, served_bounds
 from cloneproof.errors import EngineError
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import Mechanism
 
 BEFORE = 4 / 3  # a search has three quarters of the time, and the ceiling of knowledge the rest
 ACCURACIES = (1.0, 0.85, 0.7)  # of naming one's best original
@@ -56,15 +58,12 @@ def informed_gain(
     """Return the largest relative gain of an informed agent, with what naming is worth; and who was not evaluated."""
     gains: list[tuple[InformedGain, AuditCase, ExactEngine]] = []
     notes = []
-    for group in found_together(results):
-        first, cases = group[0], {result.case.horizon: result.case for result in group}
-        engine: ExactEngine = first.engine if isinstance(first, ExactResult) else "auto"
+    for result in results:
+        engine: ExactEngine = result.engine if isinstance(result, ExactResult) else "auto"
         try:
-            of_agent = _gains_of_agent(first, tuple(cases.values()), engine, search, clock)
+            gains.append((_gain_of_agent(result, engine, search, clock), result.case, engine))
         except EngineError as refusal:
-            notes.append(f"informed: {first.agent} was not evaluated: {refusal.reason}")
-            continue
-        gains += [(gain, cases[gain.horizon], engine) for gain in of_agent]
+            notes.append(f"informed: {result.agent} was not evaluated: {refusal.reason}")
     if not gains:
         return None, notes
     best, case, engine = max(gains, key=lambda of_agent: of_agent[0].relative_gain)
@@ -76,17 +75,15 @@ def informed_gain(
     return best, notes
 
 
-def _gains_of_agent(
-    result: SearchResult, cases: AgentCases, engine: ExactEngine, search: Search, clock: Deadline
-) -> list[InformedGain]:
-    """Return the gains at every horizon by an exact engine, or else that at the last horizon by samples."""
-    if isinstance(result, ExactResult) or (result.engine == "argument" and all(map(best_alone_suffices, cases))):
+def _gain_of_agent(result: SearchResult, engine: ExactEngine, search: Search, clock: Deadline) -> InformedGain:
+    """Return the gain by an exact engine, or else by samples."""
+    if isinstance(result, ExactResult) or (result.engine == "argument" and best_alone_suffices(result.case)):
         try:
-            return informed_gains(cases, engine, search.copies, clock)
+            return exact_informed_gain(result.case, engine, search.copies, clock)
         except EngineError:
             if clock.spent:
                 raise
-    return [sampled_naming(cases[-1], search, clock)]
+    return sampled_naming(result.case, search, clock)
 
 
 def _with_naming(
@@ -101,34 +98,29 @@ def _with_naming(
         return replace(gain, regret=sampled.regret, naming=sampled.naming)
 
 
-def informed_gains(cases: AgentCases, engine: ExactEngine, max_copies: int, clock: Deadline) -> list[InformedGain]:
-    """Return the gain at every horizon."""
-    agent, kinds = cases[0].agent, cases[0].kinds
-    complete = all(map(best_alone_suffices, cases))
-    realised = realised_means(agent, kinds.labels)
-    responses_at: dict[int, list[InformedResponse]] = {case.horizon: [] for case in cases}
+def exact_informed_gain(case: AuditCase, engine: ExactEngine, max_copies: int, clock: Deadline) -> InformedGain:
+    """Return the gain by an exact engine."""
+    kinds, responses = case.kinds, list[InformedResponse]()
+    complete, realised = best_alone_suffices(case), realised_means(case.agent, kinds.labels)
     for number, (chance, means) in enumerate(realised):
         if clock.spent:
             raise EngineError(f"the budget was spent after {number} of {len(realised)} realisations of its means")
-        at_means = [(case.market.at({case.name: means}), case.mechanism) for case in cases]
-        honest = exact_payoffs(at_means, CopiesOf(agent.name, kinds.honest), engine)
-        best = {horizon: (payoff.total, kinds.honest) for horizon, payoff in honest.items()}
+        at_means = [(case.market.at({case.name: means}), case.mechanism)]
+
+        def payoff(vector: CopyVector, at_means: list[tuple[Market, Mechanism]] = at_means) -> Estimate:
+            return exact_payoffs(at_means, CopiesOf(case.name, vector), engine)[case.horizon].total
+
         alone = tuple(int(k == means.index(max(means))) for k in range(kinds.count))
-        for vector in [alone] if complete else informed_vectors(kinds, means, max_copies):
-            for horizon, (payoff, _) in exact_payoffs(at_means, CopiesOf(agent.name, vector), engine).items():
-                if payoff.value > best[horizon][0].value:
-                    best[horizon] = payoff, vector
-        for horizon, (payoff, vector) in best.items():
-            paid = compared(Payoff(honest[horizon].total), Payoff(payoff))
-            responses_at[horizon].append(InformedResponse(*paid.numbers, means, chance, vector))
-        clock.tell(number + 1, len(realised), f"{agent.name}, informed: means {means}")
-    gains = []
-    for horizon, responses in responses_at.items():
-        honestly = weighted_sum([(response.chance, response.honest) for response in responses])
-        informed = weighted_sum([(response.chance, response.copied) for response in responses])
-        paid = compared(Payoff(honestly), Payoff(informed))
-        gains.append(InformedGain(*paid.numbers, agent.name, horizon, tuple(responses), complete))
-    return gains
+        vectors = [kinds.honest, *([alone] if complete else informed_vectors(kinds, means, max_copies))]
+        paid = {vector: payoff(vector) for vector in vectors}
+        best = max(paid, key=lambda vector: paid[vector].value)
+        numbers = compared(Payoff(paid[kinds.honest]), Payoff(paid[best])).numbers
+        responses.append(InformedResponse(*numbers, means, chance, best))
+        clock.tell(number + 1, len(realised), f"{case.name}, informed: means {means}")
+    honestly = weighted_sum([(response.chance, response.honest) for response in responses])
+    informed = weighted_sum([(response.chance, response.copied) for response in responses])
+    numbers = compared(Payoff(honestly), Payoff(informed)).numbers
+    return InformedGain(*numbers, case.name, case.horizon, tuple(responses), complete)
 
 
 def best_alone_suffices(case: AuditCase) -> bool:
@@ -205,8 +197,8 @@ def sampled_naming(case: AuditCase, search: Search, clock: Deadline) -> Informed
 
 
 def with_knowledge(audit: Audit, question: Question, search: Search, clock: Deadline) -> Audit:
-    """Return the audit with the largest ceiling of its agents at the last horizon, if it is asked for and in time."""
-    cases, gains = [own[-1] for own in question.searched], list[KnowledgeGain]()
+    """Return the audit with the largest ceiling of its agents, if it is asked for and in time."""
+    cases, gains = question.searched, list[KnowledgeGain]()
     if not asks_for_ceiling(question) or audit.verdict == "clone-proof" or clock.spent:
         return audit
     for number, case in enumerate(cases):
@@ -215,7 +207,7 @@ def with_knowledge(audit: Audit, question: Question, search: Search, clock: Dead
         except EngineError:
             return audit  # a ceiling of some agents is none of the mechanism
     most = max(gains, key=lambda gain: gain.relative_gain)
-    tried = [witness for witness in audit.tried if (witness.agent, witness.horizon) == (most.agent, most.horizon)]
+    tried = [witness for witness in audit.tried if witness.agent == most.agent]
     if tried and (best := best_of(tried)).gain.low > most.gain.high:
         most = replace(most, beaten_by=best.copies)
     ceiling = audit.gain_at_most
@@ -228,7 +220,7 @@ def asks_for_ceiling(question: Question) -> bool:
     """Return whether agents are compared in every round, by all of their own rewards."""
     if question.opponents == "any" or question.box is not None:
         return False
-    mechanisms = [case.running for own in question.searched for case in own[-1].by_segment.values()]
+    mechanisms = [case.running for own in question.searched for case in own.by_segment.values()]
     compares = all(made.goes_on_comparing and not made.uniform_agents and not made.draws for made in mechanisms)
     return compares and all(made.scoring.counts_all and made.unchanging for made in mechanisms)
 

@@ -6,11 +6,9 @@ What *informed* agents gain is in `informed`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Final
 
 from cloneproof.analysis.audit.copy_vectors import withholding_vectors
@@ -23,11 +21,9 @@ from cloneproof.analysis.audit.search_result import (
     Witness,
     best_of,
     does_not_pay,
-    found_together,
     pays,
-    tried_by_agent,
 )
-from cloneproof.analysis.audit.strategies import enclose, search_vectors, witnesses
+from cloneproof.analysis.audit.strategies import enclose, search_vectors, witness_of
 from cloneproof.analysis.deviations import CopiesOf, Split, splits, wider_splits
 from cloneproof.analysis.gain import (
     Finding,
@@ -94,12 +90,12 @@ class OtherDeviations:
     def _withholding(self) -> None:
         """Try lists that leave something out: by the engine that evaluated copies, or one or all but one by samples."""
         clock, results, tried = self.clock, self.found.results, list[Witness]()
-        for together in found_together(self.exact):
-            vectors = withholding_vectors(together[0].case.kinds, self.search.copies)
-            tried += chain(*tried_by_agent(search_vectors(together, vectors, [], clock)))
+        for result in self.exact:
+            vectors = withholding_vectors(result.case.kinds, self.search.copies)
+            tried += search_vectors(replace(result, evaluated={}, left_out={}), vectors, [], clock).witnesses
         sampled = [result.case for result in results if result.engine == "sampled"]
-        cases = {case.name: case for case in sampled if case.agent.count > 1}  # each at its last horizon
-        for case, in_time in clock.shared_by(cases.values()):
+        cases = [case for case in sampled if case.agent.count > 1]
+        for case, in_time in clock.shared_by(cases):
             tried += sampled_withholding(case, self.search, in_time)
         if not tried:
             why = "nothing to try, the agents have one original each"
@@ -109,21 +105,21 @@ class OtherDeviations:
             self.notes.append(f"withholding: {why}")
             return
         best = best_of(tried)
-        case_of = {(result.agent, result.case.horizon): result.case for result in self.exact}
-        if (best.agent, best.horizon) in case_of:
+        case_of = {result.agent: result.case for result in self.exact}
+        if best.agent in case_of:
             with clock.for_engines(), suppress(OutOfTimeError):
-                best = enclose(case_of[best.agent, best.horizon], best) or best
+                best = enclose(case_of[best.agent], best) or best
         self.deviations["withholding"] = best
         self.notes.append(f"withholding: registering {best.copies} as {best.agent} {self._worth(best)}")
 
     def _scan_withholding(self) -> None:
         """Withholding under the scan theorem: one original left out, and all but one, if they are evaluated."""
         tried: list[Witness] = []
-        for results in found_together(self.exact):
-            count = results[0].case.kinds.count
+        for result in self.exact:
+            count = result.case.kinds.count
             vectors = {(*(1,) * (count - 1), 0), (1, *(0,) * (count - 1))} if count > 1 else set()
             for vector in sorted(vectors, reverse=True):
-                tried += witnesses(results, vector)
+                tried.append(witness_of(result, vector))
         if not tried:
             self.notes.append("withholding: covered by the scan theorem; none was evaluated")
             return
@@ -136,8 +132,8 @@ class OtherDeviations:
 
     def _splitting(self, accounts: int) -> None:
         tried: list[Witness] = []
-        for results in found_together(self.exact):
-            witness, left_out = best_split(results, accounts, self.clock)
+        for result in self.exact:
+            witness, left_out = best_split(result, accounts, self.clock)
             self.notes += left_out[:3]
             tried += [] if witness is None else [witness]
         if not tried:
@@ -179,24 +175,26 @@ class OtherDeviations:
 
 def _change(deviation: Witness) -> str:
     gain, relative = deviation.gain.value, deviation.relative_gain
-    return f"changes the payoff by {gain:+.6g} ({relative:+.2%}) at horizon {deviation.horizon}"
+    return f"changes the payoff by {gain:+.6g} ({relative:+.2%})"
 
 
-def best_split(results: Sequence[ExactResult], accounts: int, clock: Deadline) -> tuple[Witness | None, list[str]]:
-    """Return the most profitable split of an agent at the horizons of its results, and what could not be evaluated."""
-    agent, kinds, markets = results[0].agent, results[0].case.kinds, [result.case.under for result in results]
+def best_split(result: ExactResult, accounts: int, clock: Deadline) -> tuple[Witness | None, list[str]]:
+    """Return the most profitable split of an agent, and what could not be evaluated."""
+    agent, case, kinds = result.agent, result.case, result.case.kinds
     every = [
         Split(agent, owners, accounts, kinds.labels)
         for owners in (splits(kinds) if accounts == 2 else wider_splits(kinds.count, accounts))
     ]
-    answers = Answers[Split, dict[int, Payoff]](lambda split: exact_payoffs(markets, split, results[0].engine), clock)
+
+    def paid_for(split: Split) -> Payoff:
+        return exact_payoffs([case.under], split, result.engine)[case.horizon]
+
+    answers = Answers[Split, Payoff](paid_for, clock)
     run_search(answers, every)
     tried = []
     for split, paid in answers.evaluated.items():
-        for result in results:
-            several = split.market(result.case.market)
-            paid_more = compared(result.honest, paid[several.horizon]).numbers
-            tried.append(Witness(*paid_more, agent, split.copies, several, full_copies(several.agents, None)))
+        several, paid_more = split.market(case.market), compared(result.honest, paid).numbers
+        tried.append(Witness(*paid_more, agent, split.copies, several, full_copies(several.agents, None)))
     refused = answers.left_out.items()
     notes = [f"splitting {agent} as {split.owners} was not evaluated: {why}" for split, why in refused]
     if len(answers.evaluated) + len(refused) < len(every):

@@ -1,14 +1,13 @@
-"""The checked question of an audit: a case for each agent and horizon, the tolerance, and further deviations."""
+"""The checked question of an audit: a case for each agent, the tolerance, and further deviations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import Literal, get_args
 
-from cloneproof._checks import number_in, one_of, ungrouped, whole
+from cloneproof._checks import number_in, one_of
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.engines.black_box import BlackBox
@@ -21,18 +20,17 @@ from cloneproof.mechanisms.rule import Rule
 
 MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
 Auditable = MechanismOrFactory | BlackBox
-MOST_HORIZONS = 100_000  # An audit takes at most this many horizons.
 
 
 @dataclass(frozen=True, eq=False)
 class AuditCase:
-    """One agent at one horizon, which is that of its market."""
+    """One agent in a market."""
 
     agent: Agent
     market: Market
     mechanism: Mechanism  # as declared, to be run among more agents (two accounts) or as a whole (engines)
     running: Mechanism  # for these agents and this horizon: the declared one, or its fallback
-    kinds: OriginalKinds  # which of the agent's originals can be exchanged at every horizon of the audit
+    kinds: OriginalKinds  # which of the agent's originals can be exchanged
     box: BlackBox | None = None  # for which `mechanism` is a placeholder
 
     @property
@@ -87,21 +85,14 @@ class AuditCase:
         return {agent.name: vector if agent.name == self.name else (1,) * agent.count for agent in self.market.agents}
 
 
-AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, rising
-
-
-def audit_cases(markets: Sequence[Market], mechanism: Auditable, names: Sequence[str]) -> dict[str, AgentCases]:
-    """Return the cases of each agent in a market at several horizons."""
+def audit_cases(market: Market, mechanism: Auditable, names: Sequence[str]) -> dict[str, AuditCase]:
+    """Return the case of each agent in a market."""
     box = mechanism if isinstance(mechanism, BlackBox) else None
-    resolved = []
-    for at_horizon in markets:
-        play = Play("", at_horizon, _declared(mechanism, at_horizon))
-        resolved.append((play.market, play.mechanism, play.running))
-    in_order = any(running.explores_as_registered for _, _, running in resolved)
-    agents = {agent.name: (agent, kinds_of(agent, in_order)) for agent in markets[0].agents if agent.name in names}
+    play = Play("", market, _declared(mechanism, market))
+    agents = {agent.name: agent for agent in market.agents}
+    kinds = {name: kinds_of(agents[name], play.running.explores_as_registered) for name in names}
     return {
-        name: tuple(AuditCase(agent, *play, kinds, box) for play in resolved)
-        for name, (agent, kinds) in ((name, agents[name]) for name in names)
+        name: AuditCase(agents[name], play.market, play.mechanism, play.running, kinds[name], box) for name in names
     }
 
 
@@ -124,17 +115,15 @@ def _declared(mechanism: Auditable, market: Market) -> Mechanism:
 def audit_case(market: Market, mechanism: Mechanism, name: str) -> AuditCase:
     """Return the case of one agent at the market's horizon."""
     one_of(name, [agent.name for agent in market.agents], "agent", MarketError)
-    return audit_cases([market], mechanism, [name])[name][0]
+    return audit_cases(market, mechanism, [name])[name]
 
 
-def representatives(cases: Mapping[str, AgentCases]) -> dict[str, str]:
+def representatives(cases: Mapping[str, AuditCase]) -> dict[str, str]:
     """For each agent the first one with the same priors, if the mechanism treats agents alike."""
-    rules = [case.mechanism.agent or case.mechanism.arm for of_agent in cases.values() for case in of_agent]
+    rules = [case.mechanism.agent or case.mechanism.arm for case in cases.values()]
     exchangeable = all(rule.order != "index" for rule in rules)
     first: dict[tuple[MeanLaw, ...], str] = {}
-    return {
-        name: first.setdefault(case.agent.laws, name) if exchangeable else name for name, (case, *_) in cases.items()
-    }
+    return {name: first.setdefault(case.agent.laws, name) if exchangeable else name for name, case in cases.items()}
 
 
 def epoch_cases(case: AuditCase) -> list[AuditCase]:
@@ -167,8 +156,8 @@ AlsoName = Literal["withholding", "splitting", "informed"]
 class Question:
     """The cases of each audited agent, with what holds for all of them."""
 
-    market: Market  # as given, at its own horizon
-    cases: dict[str, AgentCases]
+    market: Market
+    cases: dict[str, AuditCase]
     representatives: dict[str, str]  # the first agent that each can be exchanged with; only that one is searched
     tolerance: float
     opponents: OpponentsName = "market"
@@ -176,18 +165,14 @@ class Question:
 
     @property
     def box(self) -> BlackBox | None:
-        return next(iter(self.cases.values()))[0].box
+        return next(iter(self.cases.values())).box
 
     @property
     def agents(self) -> list[str]:
         return list(self.cases)
 
     @property
-    def horizons(self) -> list[int]:
-        return [case.horizon for case in next(iter(self.cases.values()))]
-
-    @property
-    def searched(self) -> list[AgentCases]:
+    def searched(self) -> list[AuditCase]:
         """Cases of one agent of each kind."""
         return [self.cases[name] for name in dict.fromkeys(self.representatives.values())]
 
@@ -198,13 +183,10 @@ def checked_question(
     agent: str | None = None,
     opponents: OpponentsName = "market",
     tolerance: float = 0.0,
-    horizons: str | Sequence[int] | None = None,
     also: Iterable[AlsoName] = (),
 ) -> Question:
     """Check the arguments and return the question."""
     checked_market(market)
-    rounds_asked = [market.horizon] if horizons is None else checked_horizons(horizons)
-    markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in rounds_asked]
     if isinstance(mechanism, type) or not (isinstance(mechanism, Mechanism | BlackBox) or callable(mechanism)):
         raise MechanismError(
             f"expected a mechanism, a black box or a function of the market, got {brief(mechanism)}; "
@@ -232,33 +214,8 @@ def checked_question(
             "out, or ask about market.segment(name)"
         )
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
-    cases = audit_cases(markets, mechanism, agents)
+    cases = audit_cases(market, mechanism, agents)
     first_alike = representatives(cases)
-    if not all(case.running.ranks_slots for of_agent in cases.values() for case in of_agent):
+    if not all(case.running.ranks_slots for case in cases.values()):
         check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
     return Question(market, cases, first_alike, slack, opponents, frozenset(others))
-
-
-def checked_horizons(horizons: object) -> list[int]:
-    """Return the horizons of "1:500" (both included) or of a list of whole numbers, rising and each once.
-
-    >>> checked_horizons("3:5"), checked_horizons([7, 2, 7])
-    ([3, 4, 5], [2, 7])
-    """
-    listed: list[int | None]
-    if isinstance(horizons, str):
-        ends = [ungrouped(end) for end in horizons.split(":")]
-        low, high = (int(end) if end.isascii() and end.isdigit() and len(end) < 16 else 0 for end in (ends * 2)[:2])
-        good = len(ends) == 2 and 1 <= low <= high
-        listed = list(islice(range(low, high + 1), MOST_HORIZONS + 1)) if good else []
-    elif isinstance(horizons, Sequence | range):
-        listed = [whole(horizon) for horizon in islice(horizons, MOST_HORIZONS + 1)]
-    else:
-        listed = []
-    rising = sorted({horizon for horizon in listed if horizon is not None and horizon >= 1})
-    if not rising or None in listed or len(listed) > MOST_HORIZONS or (listed and min(h or 0 for h in listed) < 1):
-        raise EngineError(
-            f"expected horizons as 'FIRST:LAST' or up to {MOST_HORIZONS} whole numbers from 1, got {brief(horizons)}; "
-            "write e.g. '1:500'"
-        )
-    return rising

@@ -176,14 +176,12 @@ class TriedVectors:
 
 @dataclass(frozen=True)
 class Reason:
-    """An argument for some agents, at how many horizons, and the gain it leaves open (`most`, at `horizon`)."""
+    """An argument for some agents, and the gain it leaves open."""
 
     agents: tuple[str, ...]
     words: str
     settles: bool
-    horizons: int
     most: float = 0.0
-    horizon: int = 0
 
 
 @dataclass(frozen=True)
@@ -207,7 +205,7 @@ class AuditScope:
 
     against: Literal["market", "any", "scan"]
     agents: tuple[str, ...]
-    horizons: tuple[int, ...]
+    horizon: int
     tolerance: float
     at_random: bool = False
     about_tried: str = ""
@@ -237,7 +235,7 @@ class Audit(Tabular):
     Attributes
     ----------
     mechanism : Mechanism
-        The mechanism at the horizon of `worst`.
+        The mechanism that was audited.
     market : Market
         The market that was audited.
     verdict : {"exploitable", "clone-proof", "undecided"}
@@ -252,8 +250,6 @@ class Audit(Tabular):
         The gain, relative to the honest payoff, that counts as none.
     tried : tuple of Witness
         Every deviation that was evaluated, for the curves of payoff against copies.
-    by_horizon : dict of int to Witness
-        The best deviation at each horizon asked for.
     thresholds : tuple of (float, Estimate)
         (Score that must be beaten, largest gain over copies at it): an upper bound over all opponents, where dominance
         was asked for and the mechanism has two phases.
@@ -295,7 +291,7 @@ class Audit(Tabular):
 
     keys_of_data = (
         "verdict", "state", "tried_at_most", "about_tried", "scope=_scope", "tolerance", "mechanism", "worst",
-        "tried=_tried", "by_horizon=_by_horizon", "thresholds=_thresholds", "also", "limits", "informed",
+        "tried", "thresholds=_thresholds", "also", "limits", "informed",
         "not_computed", "notes", "interrupted", "gain_at_most", "smallest?", "more?", "knowledge?",
         "by_segment?",
     )  # fmt: skip
@@ -308,7 +304,6 @@ class Audit(Tabular):
     scope: AuditScope
     tolerance: float
     tried: tuple[Witness, ...] = ()
-    by_horizon: dict[int, Witness] = field(default_factory=dict)
     thresholds: ThresholdGains = ()
     also: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
@@ -363,15 +358,6 @@ class Audit(Tabular):
     @property
     def _scope(self) -> str:
         return str(self.scope)
-
-    @property
-    def _tried(self) -> tuple[Witness, ...]:
-        """Deviations at the horizon of `worst`."""
-        return tuple(witness for witness in self.tried if witness.horizon == self.worst.horizon)
-
-    @property
-    def _by_horizon(self) -> tuple[Witness, ...]:
-        return tuple(self.by_horizon.values())
 
     @property
     def _thresholds(self) -> tuple[ScoreGain, ...]:

@@ -8,10 +8,9 @@ heuristic error, as of a quadrature, decides nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby
-from typing import ClassVar, Literal, Self, TypeVar
+from typing import ClassVar, Literal, Self
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase, OpponentsName, most_earned
@@ -171,7 +170,7 @@ class SampledDeviation:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The deviations of one agent at one horizon; vectors left out at all horizons are listed at the first."""
+    """The deviations of one agent."""
 
     against: ClassVar[OpponentsName] = "market"
 
@@ -262,38 +261,6 @@ def largest_of(bounds: Iterable[float | None]) -> float | None:
     """Return the largest of them; None if one is unknown."""
     listed = list(bounds)
     return None if None in listed else max(bound for bound in listed if bound is not None)
-
-
-AnyResult = TypeVar("AnyResult", bound=SearchResult)
-T = TypeVar("T")
-
-
-def found_together(results: Iterable[AnyResult]) -> list[list[AnyResult]]:
-    """Return what was found in one pass over all horizons of an agent; what was sampled stands alone."""
-    passes = groupby(
-        results, lambda result: (result.agent, result.case if result.engine == "sampled" else result.engine)
-    )
-    return [list(together) for _, together in passes]
-
-
-def by_vector(at_horizons: Iterable[Sequence[T]]) -> list[T]:
-    """Return what is listed for each vector at each horizon, all horizons of a vector in turn."""
-    return [*chain.from_iterable(zip(*at_horizons, strict=True))]
-
-
-def tried_by_agent(results: Iterable[SearchResult]) -> list[list[Witness]]:
-    """Return the deviations of each pass, all horizons of a vector in turn."""
-    return [by_vector(result.witnesses for result in group) for group in found_together(results)]
-
-
-def with_evaluated(
-    results: Sequence[ExactResult], evaluated: Mapping[CopyVector, Sequence[Witness]], left_out: dict[CopyVector, str]
-) -> list[ExactResult]:
-    """Return the results with what was evaluated for each vector at the horizon of each result."""
-    own = [{vector: witnesses[k] for vector, witnesses in evaluated.items()} for k in range(len(results))]
-    listed = [left_out, *({} for _ in own[1:])]
-    numbered = zip(results, own, listed, strict=True)
-    return [replace(result, evaluated=witnesses, left_out=missing) for result, witnesses, missing in numbered]
 
 
 def argued_result(case: AuditCase, vector: CopyVector, argument: Argument) -> SearchResult:

@@ -59,7 +59,7 @@ def smallest_attack(audit: Audit, question: Question, search: Search, clock: Dea
     of_agent = (witness for witness in (audit.worst, *audit.tried) if witness.agent == agent)
     paying = [witness for witness in of_agent if pays(witness, tolerance)]
     smallest = min(paying, key=lambda witness: (sum(witness.copies), witness.horizon))
-    mechanism = next(case.mechanism for case in question.cases[agent] if case.horizon == smallest.horizon)
+    mechanism = question.cases[agent].mechanism
     exactly = smallest.gain.kind in ("proven", "estimated")
     if question.box is not None or smallest.market.segments:
         return smallest  # what a box plays is known only where it was played
