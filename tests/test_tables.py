@@ -22,7 +22,7 @@ def results(tmp_path_factory):
     grid = {"market": MARKET, "mechanism": MECHANISM, "copies": [{}, {"ana": (2, 1)}]}
     return {
         "audit": cp.audit(MARKET, MECHANISM, agent="ana", search=cp.Search(copies=2)),
-        "dominance": cp.audit(MARKET, MECHANISM, agent="ana", search=cp.Search(copies=2), opponents="any"),
+        "any opponents": cp.audit(MARKET, MECHANISM, agent="ana", search=cp.Search(copies=2), opponents="any"),
         "evaluation": cp.evaluate(MARKET, MECHANISM),
         "one run": cp.evaluate(MARKET, MECHANISM, engine="monte-carlo", search=cp.Search(runs=1)),
         "gain": cp.gain(MARKET, MECHANISM, "ana", (2, 1), search=cp.Search(runs=100)),
@@ -41,7 +41,7 @@ def test_every_result_is_json(results):
     data = results["audit"].to_dict()
     assert list(data) == [
         "verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst", "tried",
-        "thresholds", "also", "limits", "informed", "not_computed", "notes",
+        "also", "limits", "informed", "not_computed", "notes",
         "interrupted", "gain_at_most", "smallest",
     ]  # fmt: skip
     assert list(data["worst"]) == [
@@ -111,7 +111,7 @@ def test_notebooks_show_something_well_formed(results, shown):
     for name, html in shown.items():
         ET.fromstring(html)
         assert "<i>" not in html, name
-    for name in ("audit", "dominance"):
+    for name in ("audit", "any opponents"):
         assert "<svg" in shown[name]
         assert results[name].verdict.capitalize() in shown[name]
         assert ">Scope</p>" in shown[name]

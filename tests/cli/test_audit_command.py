@@ -44,13 +44,13 @@ class InTurn:
     [
         ("--mechanism", "ucb1", "--agent=ana", "--max-copies", 3, "--html", "page.html"),
         ("-m", "etc", "--set", "arm_rounds=1", "--write-test", "test_attack.py"),
-        ("--policy", "turns:InTurn", "--runs", 256),
-        ("--policy", "other.py:InTurn", "--runs", 256, "--html", "page.html"),
+        ("--policy", "pasted:InTurn", "--runs", 256),
+        ("--policy", "other_pasted.py:InTurn", "--runs", 256, "--html", "page.html"),
     ],
     ids=lambda asked: " ".join(map(str, asked)),
 )
 def test_the_lines_that_repeat_an_attack_run_as_pasted(asked, tmp_path, monkeypatch):
-    for name in ("turns.py", "other.py"):
+    for name in ("pasted.py", "other_pasted.py"):
         (tmp_path / name).write_text(TURNS)
     prior = cp.Discrete([0, 1], [0.5, 0.5])
     cp.save_market(cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 1, cp.Point(0.5))], 40), tmp_path / "mine.toml")

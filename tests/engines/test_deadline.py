@@ -54,14 +54,6 @@ def test_an_attack_that_was_not_enclosed_in_time_says_so(monkeypatch):
     assert not any("enclosed in ball" in note for note in cp.audit(market, made, search=cp.Search(seconds=60)).notes)
 
 
-def test_dominance_that_was_stopped_is_undecided():
-    with ticking(1.0):
-        stopped = cp.audit(MARKET.with_horizon(62), TWO_PHASES, opponents="any", search=cp.Search(seconds=5))
-    assert stopped.verdict == "undecided"
-    assert "out of time" in str(stopped.scope)
-    assert stopped.worst.gain.high == 62.0  # no more than all rounds pay
-
-
 @pytest.fixture
 def turned():
     """The clock of the whole process, which only the test turns."""

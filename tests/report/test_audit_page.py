@@ -12,10 +12,9 @@ import pytest
 import cloneproof as cp
 from cloneproof._files import write_whole
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.report.audit_figures import thin
 from cloneproof.report.page import html_page
 from cloneproof.report.style import LOOKS, OTHER, Picture, look
-from cloneproof.report.words import MINUS, error_words, number, percent, prior_words, scope_sentences, verdict_sentence
+from cloneproof.report.words import error_words, number, percent, prior_words, scope_sentences, verdict_sentence
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit, witness
 from support.disk import full_disk
 
@@ -142,43 +141,14 @@ def test_any_name_makes_a_well_formed_page(name, monkeypatch):
     assert "49" not in text_of(page) or "{{" not in name
 
 
-def test_deviations_with_opponents_of_their_own_are_compared_by_gain(audits):
-    """In a sweep over thresholds every vector of copies has its own honest payoff."""
-    audit = audits["clone-proof"]
-    shifted = tuple(
-        replace(one, honest=replace(one.honest, value=one.honest.value + 50 * k)) for k, one in enumerate(audit.tried)
-    )
-    text = text_of(html_page(replace(audit, tried=shifted, worst=shifted[0])))
-    assert "Gain against copies" in text
-    assert "Payoff against copies" not in text
-
-
 def test_a_witness_against_found_opponents_leaves_the_curve_of_the_market(audits):
     audit = audits["exploitable"]
     elsewhere = audit.market.at({"bo": (0.7,)})
     worst = witness(elsewhere, audit.mechanism, "ana", (8, 1))
-    text = text_of(html_page(replace(audit, worst=worst, thresholds=())))
+    text = text_of(html_page(replace(audit, worst=worst)))
     assert "mean 0.7" in text
     assert "Payoff against copies" in text
     assert "(256, 1): +83.8" in text
-
-
-def test_infinite_thresholds_are_said_and_not_drawn(audits):
-    audit = audits["exploitable"]
-    ends = (
-        (-math.inf, cp.results.Estimate(-3.5, 0, "proven", "")),
-        (math.inf, cp.results.Estimate(-1.25, 0, "proven", "")),
-    )
-    thresholds = (ends[0], *audit.thresholds, ends[1])
-    text = text_of(html_page(replace(audit, thresholds=thresholds, tried=())))
-    assert f"where nobody else has a score it is {MINUS}3.50, where the award is never won it is {MINUS}1.25" in text
-
-
-def test_many_points_make_no_heavy_page(audits):
-    audit = audits["clone-proof"]
-    sweep = tuple((k / 2000, cp.results.Estimate(-k / 7.0, 1e-3, "proven", "")) for k in range(2000))
-    assert len(html_page(replace(audit, thresholds=sweep, tried=()))) < 150_000
-    assert [point for point, _ in thin(sweep)][:: len(thin(sweep)) - 1] == [0, 1999 / 2000]
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path, audits, pages):

@@ -107,7 +107,7 @@ def results(folder):
         "same items": cp.same_items(
             {"title": ["Stone mug", "NEW: stone mug"], "shop": ["ana", "ana"]}, "title", "shop"
         ),
-        "audit": replace(creators_audit(), thresholds=()),
+        "audit": creators_audit(),
         "recommendation": recommendation(),
         "nothing recommended": nothing_recommended(),
         "evaluation": cp.evaluate(MARKET, MECHANISM),

@@ -2,7 +2,7 @@
 
 *Proposals* say what to evaluate next: a list of vectors of copies, or a generator that chooses by what is known so far.
 An *evaluator* evaluates a proposal, keeps what it learns, and says when nothing more is needed. `run_search` joins the
-two. Exact audits, withholding, splits, dominance and best responses evaluate by `Answers`, a function that may refuse;
+two. Exact audits, withholding, splits and best responses evaluate by `Answers`, a function that may refuse;
 sampled audits by `race_state.Race`, which draws pairs of runs.
 """
 

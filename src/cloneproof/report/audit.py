@@ -305,7 +305,7 @@ def _scope(audit: Audit) -> list[SectionPart]:
     vain = tuple(audit.not_computed.values())  # said above
     notes = [Paragraph(sentence(note)) for note in audit.notes if not vain or not note.endswith(vain)]
     said = [Paragraph(" ".join(scope_sentences(audit.scope)))]
-    tried = [] if audit.scope.against != "market" else [_lists_tried(audit.scope)]
+    tried = [] if audit.scope.against == "scan" else [_lists_tried(audit.scope)]
     return [*said, *tried, facts, *([Points(tuple(notes))] if notes else [])]
 
 

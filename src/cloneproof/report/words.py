@@ -20,6 +20,7 @@ FINDINGS = ("finding", "what to do", "id")
 FEW_RUNS = "few runs"
 MOST_NAMES = 8  # of agents in a sentence
 BY_SHARES = "for everybody, whatever they know, no list with copies earns more than the best weights on distinct items"
+ANYBODY = "any opponents whose means and strategies do not depend on which of the agent's originals is better"
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -312,7 +313,7 @@ def regret_words(regret: Estimate | None) -> str:
 
 def scope_words(scope: AuditScope) -> str:
     """Describe what an audit tried, what it proved, and against whom, in one paragraph."""
-    wanted = {"scan": _scan_words, "any": _dominance_words, "market": _search_words}
+    wanted = {"scan": _scan_words, "any": _search_words, "market": _search_words}
     return (
         "; ".join([*wanted[scope.against](scope), *([BY_SHARES] if scope.by_shares else []), *_delay_words(scope)])
         + "."
@@ -324,9 +325,8 @@ def scope_sentences(scope: AuditScope) -> list[str]:
 
     What was tried, with which engine, stands in a table (`report.audit`), and all of it in `scope_words`.
     """
-    if scope.against != "market":
-        wanted = {"scan": _scan_words, "any": _dominance_words}
-        listed = ["; ".join(wanted[scope.against](scope)), BY_SHARES if scope.by_shares else ""]
+    if scope.against == "scan":
+        listed = ["; ".join(_scan_words(scope)), BY_SHARES if scope.by_shares else ""]
     else:
         reasons = [_reason_words(reason) for reason in scope.reasons]
         open_ = ["larger gains, with copies that were not tried, are possible"] if scope.attack is not None else reasons
@@ -338,7 +338,7 @@ def _covered_words(scope: AuditScope) -> str:
     """Say whose replications, against whom, for how long."""
     slack = f", gains of up to {scope.tolerance:.3g} of the honest payoff pass" if scope.tolerance else ""
     where = f" in {scope.segments} segments together, with one registration for all," if scope.segments else ""
-    whom = "against honest others with the market's priors"
+    whom = "against honest others with the market's priors" if scope.against == "market" else f"against {ANYBODY}"
     return f"replications by {_names(scope.agents)}{where} {whom}, horizon {scope.horizon}{slack}"
 
 
@@ -347,19 +347,11 @@ def _scan_words(scope: AuditScope) -> list[str]:
     deviations = sum(tried.number * len(tried.agents) for tried in scope.tried)
     besides = "deviations were evaluated besides, by closed form against honest others with their priors"
     return [
-        "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
-        f"agent's originals is better, {when}, by {_names(scope.agents)}: {scope.reasons[0].words}",
+        f"all copies and withholdings, against {ANYBODY}, {when}, by {_names(scope.agents)}: {scope.reasons[0].words}",
         "not covered: an agent that knows which of its originals is better, originals of different priors, second "
         "accounts",
         f"{deviations} {besides}" if deviations else "no deviation was evaluated",
     ]
-
-
-def _dominance_words(scope: AuditScope) -> list[str]:
-    if len(scope.agents) == 1:
-        return [reason.words for reason in scope.reasons]
-    words = [f"{reason.agents[0]}: {reason.words}" for reason in scope.reasons]
-    return words + [f"{twin} stands as {why.agents[0]} does" for why in scope.reasons for twin in why.agents[1:]]
 
 
 def _search_words(scope: AuditScope) -> list[str]:

@@ -49,13 +49,48 @@ def test_a_ceiling_is_within_no_tolerance_against_any_opponents():
     assert (found.verdict, found.gain_at_most.kind) == ("undecided", "proven")
 
 
-def test_dominance_tries_each_vector_once():
+def test_lists_of_the_others_are_tried_until_copies_pay():
     market = cp.Market([cp.Agent(name, 2, cp.Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=1000)
     made = cp.mechanism("h-etc-r", agent_rounds=36, arm_rounds=8)
     found = cp.audit(market, made, opponents="any", search=cp.Search(copies=2))
-    vectors = [witness.copies for witness in found.tried]
     assert found.verdict == "exploitable"
-    assert len(set(vectors)) == len(vectors)
+    assert found.worst.gain.low > 0
+    honest, paid = (
+        cp.evaluate(market, made, {**found.worst.all_copies, found.worst.agent: own}).payoff[found.worst.agent].value
+        for own in ((1, 1), found.worst.copies)
+    )
+    assert found.worst.gain.value == pytest.approx(paid - honest)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "verdict"),
+    [
+        ("uniform-etc", {"arm_rounds": 30}, "clone-proof"),  # the others do not change an agent's rounds
+        ("reservoir", {"rounds": 5, "draws": 3, "threshold": 4}, "clone-proof"),
+        ("h-etc-r", {"agent_rounds": 60, "arm_rounds": 12}, "undecided"),  # against the market it is clone-proof
+        ("ucb1", {}, "exploitable"),
+    ],
+)
+def test_any_opponents_take_a_proof_that_covers_them(name, numbers, verdict):
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], 400)
+    asked = {"agent": "ana", "search": cp.Search(runs=64, copies=3)}
+    found = cp.audit(market, cp.mechanism(name, **numbers), opponents="any", **asked)
+    assert found.verdict == verdict
+    assert "any opponents" in str(found.scope)
+    others = {witness.all_copies["bo"] for witness in found.tried}
+    assert (others == {(1,)}) == (verdict != "undecided")
+    if verdict == "undecided":
+        assert cp.audit(market, cp.mechanism(name, **numbers), **asked).verdict == "clone-proof"
+        assert "no proof covers any opponents" in str(found.scope)
+
+
+def test_copies_that_pay_only_where_the_others_copy_are_found():
+    """Honest others leave a copier nothing; where they copy too, copies of its own win the rounds back."""
+    prior = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+    market = cp.Market([cp.Agent(name, 2, prior) for name in ("ana", "bo")], horizon=12)
+    made = cp.Mechanism(arm=cp.rule("epsilon-greedy"))
+    found = cp.audit(market, made, opponents="any", agent="ana", search=cp.Search(copies=2))
+    assert found.verdict == "exploitable"
 
 
 def test_the_scope_of_seven_agents_counts_vectors_in_one_phrase():

@@ -65,7 +65,7 @@ def test_the_theorem_takes_a_longer_exploration_where_delays_are_declared():
     assert rounds == [10, 17]  # by the pairs theorem, and by the gap at twice the horizon
 
 
-def test_dominance_says_it_too():
+def test_it_is_said_against_any_opponents_too():
     made = cp.mechanism("holdout-h-etc", arm_rounds=17, score_rounds=20, max_arms=2)
     assert "with late rewards: no copies gain" in str(cp.audit(PROMPT, made, agent="ana", opponents="any").scope)
 

@@ -41,6 +41,8 @@ from cloneproof.mechanisms.sample import Sample
 UNBOUNDED = math.inf  # The ceiling if none is known.
 MOST_WORLDS = 200  # More worlds than these are not sampled to stand for all vectors.
 MOST_MORE = 200  # A search takes in at most this many vectors beyond the grid to become complete.
+ON_SLOTS = (Basis.SCAN, Basis.COMPUTED)  # theorems on slots, which hold against any opponents
+ANYBODY = "no proof covers any opponents, of whom only some lists were tried"
 NOTHING = Estimate(0.0, 0.0, "proven", "a payoff is at least 0")
 
 
@@ -358,11 +360,43 @@ def before_search(question: Question, clock: Deadline) -> KnownArguments:
     return {case: argument for case, argument in asked.items() if argument is not None}
 
 
-def after_search(question: Question, results: Iterable[SearchResult], clock: Deadline) -> KnownArguments:
-    """Return the argument of each case with an honest payoff: the one its result rests on, or the first that holds."""
+def against_anybody(case: AuditCase, argument: Argument | None) -> bool:
+    """Return whether an argument settles the case whatever the others are and register.
+
+    The theorems are about any opponents whose means and strategies do not depend on which of the agent's originals is
+    better. A search is, and so are samples, where the others cannot reach the agent: its rounds are given.
+    """
+    if argument is None or not argument.settles:
+        return False
+    return argument.basis not in (Basis.SEARCH, Basis.SAMPLED_WORLDS, Basis.CONCAVITY) or rounds_are_given(case)
+
+
+def _against_any(case: AuditCase, known: Argument | None, found: Argument | None) -> Argument | None:
+    """Return the argument that holds against any opponents; else one that leaves everything open."""
+    if found is None or found.basis in ON_SLOTS:
+        return found
+    if against_anybody(case, found):
+        alone = found.basis is Basis.SEARCH and case.agents > 1
+        return replace(found, words=f"the others do not change its rounds; {found.words}") if alone else found
+    if against_anybody(case, known):
+        return known
+    return Argument(Basis.SEARCH, ANYBODY, settles=False, most=most_earned(case.market, case.name))
+
+
+def after_search(
+    question: Question, known: KnownArguments, results: Iterable[SearchResult], clock: Deadline
+) -> KnownArguments:
+    """Return the argument of each case with an honest payoff: the one its result rests on, or the first that holds.
+
+    Against any opponents an argument about the market's is none.
+    """
     covered = {
         result.case: result.argument or ask(Evidence(result.case, question.tolerance, clock, result))
         for result in results
         if result.honest is not None
     }
+    if question.opponents == "any":
+        covered |= {
+            case: _against_any(case, known.get(case), covered[case]) for case in question.searched if case in covered
+        }
     return {case: argument for case, argument in covered.items() if argument is not None}

@@ -3,7 +3,7 @@
 1. `question` turns the arguments into cases, one for each agent.
 2. `before_search` asks the list of `arguments` why no copies can pay in each case.
 3. The first strategy that applies finds deviations: `by_theorem` if a theorem on slots bounds what copies gain for
-   every agent, `by_dominance` against any opponents, `exact` (vectors of copies by exact engines), or
+   every agent, `by_lists` against any opponents, `exact` (vectors of copies by exact engines), or
    `sampled` (paired runs).
 4. `OtherDeviations` adds those other than copies, which do not change the verdict.
 5. `after_search` asks the list again, with what was found. `with_knowledge` says what naming the best item would gain.
@@ -21,14 +21,13 @@ from functools import partial
 from cloneproof._clock import budget_clock, is_counted, wall_time
 from cloneproof.analysis.audit.arguments import after_search, before_search
 from cloneproof.analysis.audit.conclusion import conclude
-from cloneproof.analysis.audit.dominance import by_dominance
 from cloneproof.analysis.audit.informed import BEFORE, asks_for_ceiling, with_knowledge
 from cloneproof.analysis.audit.other_deviations import SAMPLED, OtherDeviations
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
 from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.search_result import FoundDeviations, KnownArguments
 from cloneproof.analysis.audit.smallest import smallest_attack
-from cloneproof.analysis.audit.strategies import by_theorem, exact, sampled
+from cloneproof.analysis.audit.strategies import by_lists, by_theorem, exact, sampled
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.deadline import Deadline, ProgressCallback, interrupts_raised
 from cloneproof.engines.monte_carlo.sampler import check_sampling
@@ -63,8 +62,9 @@ def audit(
     agent : str, optional
         Whose deviations are tried; everybody's, one agent at a time, if left out.
     opponents : {"market", "any"}, default "market"
-        "market": the others are honest and have their priors. "any": dominance, over all opponents and whatever they
-        register, as long as that does not depend on the means of the agent's originals.
+        "market": the others are honest and have their priors. "any": whatever they are and register, as long as that
+        does not depend on the means of the agent's originals. It is clone-proof by a proof that covers any opponents;
+        else lists of the others are searched, and it is exploitable or undecided.
     tolerance : float, default 0.0
         The gain, relative to the honest payoff, that counts as none.
     also : iterable of {"withholding", "splitting", "informed"}, optional
@@ -121,7 +121,7 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
     Without `enclose` an exact search ends before the best deviation is enclosed in ball arithmetic.
     """
     others: tuple[Strategy, ...] = (partial(exact, enclose=enclose), sampled)
-    strategies = (by_theorem, *((by_dominance,) if question.opponents == "any" else others))
+    strategies = (by_theorem, *((by_lists,) if question.opponents == "any" else ()), *others)
     with interrupts_raised():
         arguments = before_search(question, clock)
         searching = clock.share(BEFORE) if asks_for_ceiling(question) else clock
@@ -133,7 +133,7 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
             raise KeyboardInterrupt  # before there was anything to tell
         also = OtherDeviations(question, deviations, search, clock)
         also.answer()
-    covered = after_search(question, deviations.results, clock)
+    covered = after_search(question, arguments, deviations.results, clock)
     audit = conclude(question, deviations, covered, also, search.copies)
     audit = replace(audit, smallest=smallest_attack(audit, question, search, clock))
     audit = replace(with_knowledge(audit, question, search, clock), seconds=clock.elapsed)

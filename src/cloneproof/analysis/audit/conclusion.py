@@ -57,7 +57,7 @@ def scope_of(
     for result in results:
         added.setdefault(result.agent, {}).update(dict.fromkeys(v for v in result.added if v in result.evaluated))
     return AuditScope(
-        "any" if any(result.against == "any" for result in results) else "market",
+        question.opponents,
         tuple(question.agents),
         question.market.horizon,
         question.tolerance,
@@ -139,7 +139,6 @@ def conclude(
         tried_at_most=largest_of(bound for _, bound in bounds),
         tolerance=question.tolerance,
         tried=tuple(tried),
-        thresholds=next((result.thresholds for result in results if result.thresholds and result.worst is worst), ()),
         notes=(*deviations.notes, *also.notes, *_contradictions(paying, of_agents)),
         also=also.deviations,
         informed=also.informed,
@@ -193,7 +192,7 @@ def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[
         result if result.agent == name else for_exchangeable(result, question.cases[name])
         for name, representative in question.representatives.items()
         for result in searched
-        if result.agent == representative and (result.against == "market" or representative == name)
+        if result.agent == representative and (not result.case.others or representative == name)
     ]
 
 

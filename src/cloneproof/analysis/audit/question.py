@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -13,7 +13,7 @@ from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.plays import Play, plays
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
-from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market
+from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.market.segments import MeanLaw
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.rule import Rule
@@ -32,14 +32,15 @@ class AuditCase:
     running: Mechanism  # for these agents and this horizon: the declared one, or its fallback
     kinds: OriginalKinds  # which of the agent's originals can be exchanged
     box: BlackBox | None = None  # for which `mechanism` is a placeholder
+    others: Mapping[str, CopyVector] = field(default_factory=dict)  # who does not register honestly
 
     @property
     def name(self) -> str:
         return self.agent.name
 
     def deviation(self, vector: CopyVector) -> CopiesOf:
-        """Copies of this agent; the others are honest."""
-        return CopiesOf(self.name, vector)
+        """Copies of this agent."""
+        return CopiesOf(self.name, vector, self.others)
 
     @property
     def played(self) -> Mechanism | BlackBox:
@@ -81,8 +82,8 @@ class AuditCase:
         return self.market, self.mechanism
 
     def copies(self, vector: CopyVector) -> FullCopies:
-        """Everybody's copies if this agent registers these and the others are honest."""
-        return {agent.name: vector if agent.name == self.name else (1,) * agent.count for agent in self.market.agents}
+        """Everybody's copies if this agent registers these."""
+        return full_copies(self.market.agents, {**self.others, self.name: vector})
 
 
 def audit_cases(market: Market, mechanism: Auditable, names: Sequence[str]) -> dict[str, AuditCase]:
@@ -212,6 +213,11 @@ def checked_question(
         raise EngineError(
             "expected no opponents='any' or informed agents in a market with segments, got one of them; leave them "
             "out, or ask about market.segment(name)"
+        )
+    if opponents == "any" and set(others) - {"withholding"}:
+        raise EngineError(
+            f"expected nothing but withholding to be asked for with opponents='any', got {', '.join(sorted(others))}; "
+            "ask for it against the market"
         )
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     cases = audit_cases(market, mechanism, agents)

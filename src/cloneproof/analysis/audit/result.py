@@ -5,25 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from cloneproof._data import columns_of
 from cloneproof._sections import report
 from cloneproof._tables import Tabular
-from cloneproof.analysis.audit.search_result import SampledDeviation, ThresholdGains, Witness
+from cloneproof.analysis.audit.search_result import SampledDeviation, Witness
 from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 Verdict = Literal["exploitable", "clone-proof", "undecided"]
-
-
-class ScoreGain(NamedTuple):
-    """A score that must be beaten, or a word for an infinite one, and the largest gain at it."""
-
-    score: float | str
-    gain: Estimate
 
 
 class AuditState(StrEnum):
@@ -197,7 +190,7 @@ class DelayScope:
 class AuditScope:
     """What an audit tried, what it proved, and against whom; `str(scope)` says it in English (`report.words`).
 
-    `against` is "market" (honest others), "any" (all opponents, by dominance) or "scan" (all, by the scan theorem).
+    `against` is "market" (honest others), "any" (all opponents) or "scan" (all, by the scan theorem).
     `copies` is the cap of the grid (0: none); `attack` is the gain of the witness of an exploitable mechanism.
     `by_shares` says whether pay depends on a list only through the shares of its draws: no list with copies then earns
     more than the best weights on distinct items, whatever anybody knows.
@@ -250,9 +243,6 @@ class Audit(Tabular):
         The gain, relative to the honest payoff, that counts as none.
     tried : tuple of Witness
         Every deviation that was evaluated, for the curves of payoff against copies.
-    thresholds : tuple of (float, Estimate)
-        (Score that must be beaten, largest gain over copies at it): an upper bound over all opponents, where dominance
-        was asked for and the mechanism has two phases.
     also : dict of str to Witness
         The best deviation of each further kind that was asked for (`also=`): withholding, splitting.
     informed : InformedGain or None
@@ -291,7 +281,7 @@ class Audit(Tabular):
 
     keys_of_data = (
         "verdict", "state", "tried_at_most", "about_tried", "scope=_scope", "tolerance", "mechanism", "worst",
-        "tried", "thresholds=_thresholds", "also", "limits", "informed",
+        "tried", "also", "limits", "informed",
         "not_computed", "notes", "interrupted", "gain_at_most", "smallest?", "more?", "knowledge?",
         "by_segment?",
     )  # fmt: skip
@@ -304,7 +294,6 @@ class Audit(Tabular):
     scope: AuditScope
     tolerance: float
     tried: tuple[Witness, ...] = ()
-    thresholds: ThresholdGains = ()
     also: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
     notes: tuple[str, ...] = ()
@@ -359,19 +348,8 @@ class Audit(Tabular):
     def _scope(self) -> str:
         return str(self.scope)
 
-    @property
-    def _thresholds(self) -> tuple[ScoreGain, ...]:
-        return tuple(ScoreGain(_score(score), gain) for score, gain in self.thresholds)
-
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each deviation tried; `error` and `kind` are those of the gain."""
         gains = ("gain=gain.value", "error=gain.error", "kind=gain.kind", "relative_gain")
         payoffs = ("honest=honest.value", "copied=copied.value")
         return columns_of(self.tried, "agent", "copies", "horizon", *payoffs, *gains)
-
-
-def _score(threshold: float) -> float | str:
-    """Return a threshold as data; infinities become words, since JSON has none."""
-    if math.isfinite(threshold):
-        return threshold
-    return "nobody else has a score" if threshold < 0 else "out of reach"

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.question import AuditCase, OpponentsName, most_earned
+from cloneproof.analysis.audit.question import AuditCase, most_earned
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import ExactEngine
@@ -27,8 +27,7 @@ MARGIN = 1000.0  # A gain in floats must exceed its counted rounding bound this 
 NEARLY = 0.01  # Of gains that differ by a smaller part the simpler one is shown.
 
 KnownArguments = dict[AuditCase, Argument]
-ThresholdGains = tuple[tuple[float, Estimate], ...]  # a score that must be beaten, and the largest gain at it
-EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument", "dominance"]
+EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,8 +171,6 @@ class SampledDeviation:
 class SearchResult:
     """The deviations of one agent."""
 
-    against: ClassVar[OpponentsName] = "market"
-
     case: AuditCase
     engine: EngineUsed  # "argument" if nothing was evaluated
     honest: Payoff | None
@@ -187,8 +184,6 @@ class SearchResult:
     covers: bool = False  # whether those of `at_most` bound every replication (`arguments.arms_in_play`)
     added: tuple[CopyVector, ...] = ()  # where the gain rose, in the order in which they were tried
     more: str = ""  # what more work would settle, in a sentence
-    # against any opponents: the largest gain at each score that must be beaten
-    thresholds: ThresholdGains = ()
 
     @property
     def agent(self) -> str:
@@ -225,36 +220,6 @@ class ExactResult(SearchResult):
 
     engine: ExactEngine
     honest: Payoff
-
-
-@dataclass(frozen=True)
-class DominanceResult(SearchResult):
-    """Deviations of one agent, each against the opponents at which it gains most.
-
-    A gain at a threshold bounds what any opponents allow; only `attack` is known to be realised by some.
-    """
-
-    against = "any"
-
-    argument: Argument
-    tried: tuple[Witness, ...] = ()  # in several epochs if the mechanism restarts
-    closest: Witness = field(kw_only=True)  # which the argument is about
-    attack: Witness | None = None  # a deviation and opponents with a proven gain
-    notes: tuple[str, ...] = ()
-
-    @property
-    def witnesses(self) -> list[Witness]:
-        return list(self.tried)
-
-    @property
-    def worst(self) -> Witness:
-        return self.attack or self.closest
-
-    def paying(self, tolerance: float) -> list[Witness]:
-        return [] if self.attack is None else [self.attack]
-
-    def bounds(self) -> list[BoundedDeviation]:
-        return [(self.worst, None)]
 
 
 def largest_of(bounds: Iterable[float | None]) -> float | None:

@@ -13,7 +13,13 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from cloneproof.analysis.audit.arguments import limit_worlds, more_vectors, worlds_that_suffice
+from cloneproof.analysis.audit.arguments import (
+    ON_SLOTS,
+    against_anybody,
+    limit_worlds,
+    more_vectors,
+    worlds_that_suffice,
+)
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.analysis.audit.question import AuditCase, Question
 from cloneproof.analysis.audit.race import race
@@ -30,8 +36,7 @@ from cloneproof.analysis.audit.search_result import (
     pays,
     simplest_of,
 )
-from cloneproof.analysis.audit.theorems import Argument, Basis
-from cloneproof.analysis.deviations import CopiesOf
+from cloneproof.analysis.audit.theorems import Argument, Basis, rounds_are_given
 from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
 from cloneproof.analysis.gain import compared, exact_gain, exact_payoffs, payoff_of
 from cloneproof.analysis.search import Answers, Search, run_search, until_interrupted
@@ -54,7 +59,7 @@ NOT_ENCLOSED = (
     "the budget was spent before the best deviation was enclosed in ball arithmetic: its error is a count of roundings"
 )
 MANY_COPIES = 1000  # Under the scan theorem this many copies of one original are evaluated.
-ON_SLOTS = (Basis.SCAN, Basis.COMPUTED)
+OTHERS_LISTS = ((1, 1), (2, 2), (4, 4), (16, 16), (16, 1))  # how often the others register their first, and the rest
 MOST_STEPPED = 10**8  # Longer runs are not stepped through: the table of their logarithms takes 0.8 GB.
 CHECKING_PART = 0.1  # Samples that only check arguments, which settle every case, have this part of the budget.
 FIRST_ROUNDS = 64  # A black box plays this many rounds in this process, so that its errors show before others start.
@@ -187,7 +192,8 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
 def enclose(case: AuditCase, witness: Witness) -> Witness | None:
     """Return the same deviation enclosed in ball arithmetic; None if it has no closed form."""
     try:
-        enclosed = exact_gain(*case.under, CopiesOf(case.name, witness.copies), "closed-form", "ball")
+        honest = case.deviation(case.kinds.honest)
+        enclosed = exact_gain(*case.under, case.deviation(witness.copies), "closed-form", "ball", against=honest)
     except OutOfTimeError:
         raise
     except EngineError:
@@ -204,12 +210,38 @@ def by_theorem(
     or computed; both hold against any opponents. The verdict rests on it. Where nothing is gained, the deviations are
     evaluated if they have a closed form and show what copies cost; one that pays would be a bug.
     """
-    if question.opponents == "any" and question.also - {"withholding"}:
-        return None
     if any(case not in arguments or arguments[case].basis not in ON_SLOTS for case in question.searched):
         return None
     results = [_few_deviations(case, arguments[case], clock) for case in question.searched]
     return FoundDeviations(tuple(results), by_scan=True)
+
+
+def by_lists(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
+    """Strategy against any opponents: copies of each agent while the others register some lists, until one pays.
+
+    None if the others do not matter, or a proof covers any of them: then it is enough to search against the market.
+    """
+    cases = question.searched
+    if all(rounds_are_given(case) or against_anybody(case, arguments.get(case)) for case in cases):
+        return None
+    results, notes = list[SearchResult](), dict[str, None]()
+    for first, rest in OTHERS_LISTS:
+        if results and clock.spent:
+            break
+        lists = {agent.name: (first, *(rest,) * (agent.count - 1)) for agent in question.market.agents}
+        for case in cases:
+            others = {name: own for name, own in lists.items() if name != case.name and set(own) != {1}}
+            asked = replace(case, others=others) if others else case
+            if asked.others == {} and first > 1:
+                continue
+            alone = replace(question, cases={case.name: asked}, representatives={case.name: case.name})
+            in_time = clock.share(len(OTHERS_LISTS))
+            found = exact(alone, {}, search, in_time) or sampled(alone, {}, search, in_time)
+            results += found.results
+            notes |= dict.fromkeys(found.notes)
+        if any(result.paying(question.tolerance) for result in results):
+            break
+    return FoundDeviations(tuple(results), tuple(notes))
 
 
 def few_vectors(kinds: OriginalKinds) -> list[CopyVector]:
@@ -225,7 +257,7 @@ def few_vectors(kinds: OriginalKinds) -> list[CopyVector]:
 
 def _few_deviations(case: AuditCase, argument: Argument, clock: Deadline) -> SearchResult:
     """Evaluate them by the closed form if it applies and they gain nothing."""
-    vectors, honest = few_vectors(case.kinds), CopiesOf(case.name, case.kinds.honest)
+    vectors, honest = few_vectors(case.kinds), case.deviation(case.kinds.honest)
     if argument.most > 0:
         return argued_result(case, vectors[0], argument)
     try:

@@ -98,7 +98,6 @@ class Basis(Enum):
     SEARCH = auto()  # every vector of fewer arms was evaluated, and more explore too long
     SAMPLED_WORLDS = auto()  # which stand for every vector; holds at 99 %
     COMPUTED = auto()  # without a guarantee, so that no verdict rests on it
-    DOMINANCE = auto()  # a complete check against all opponents
     SEGMENTS = auto()  # different arguments in different segments
 
 
