@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from cloneproof._sections import Figure
 from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.style import INK, Look, give_room, look, spread, thousands
+from cloneproof.report.style import INK, Look, ends_of, give_room, look, spread, thousands
 from cloneproof.report.words import copies_words, number, percent
 
 if TYPE_CHECKING:  # Matplotlib loads with the first figure that is drawn
@@ -20,8 +21,9 @@ THIN = 0.004  # of the figure's height: an error band below that cannot be seen
 
 
 def band(axes: Axes, x: Sequence[float], values: Sequence[Estimate], colour: str) -> None:
-    """Draw the error bounds around a curve."""
-    axes.fill_between(x, [v.low for v in values], [v.high for v in values], color=colour, alpha=0.2, linewidth=0)
+    """Draw the error bounds around a curve; few runs have none."""
+    ends = [ends_of(value) for value in values]
+    axes.fill_between(x, [low for low, _ in ends], [high for _, high in ends], color=colour, alpha=0.2, linewidth=0)
 
 
 def highlight(axes: Axes, at: tuple[float, float], text: str, style: Look) -> None:
@@ -90,7 +92,7 @@ def draw_copies(axes: Axes, curves: CopiesCurves, style: Look, narrow: bool) -> 
     single, alike, rest = curves.families()
     _ticks(axes, last, narrow)
     axes.axhline(honest.value, color=INK, linewidth=1.0, label=f"honest: {number(honest)}")
-    axes.axhspan(honest.low, honest.high, color=INK, alpha=0.1, linewidth=0)
+    axes.axhspan(*ends_of(honest), color=INK, alpha=0.1, linewidth=0)
     families = ((single, "o", style.dashes, "one original copied"), (alike, "s", (0, (2, 2)), "all copied alike"))
     for members, marker, dashes, what in families:
         if members:
@@ -142,5 +144,6 @@ def payoff_against_copies(audit: Audit) -> Figure | None:
 
 
 def _bands(estimates: list[Estimate]) -> str:
-    thin = max(estimate.error for estimate in estimates) < THIN * spread([estimate.value for estimate in estimates])
+    errors = [estimate.error for estimate in estimates if math.isfinite(estimate.error)]
+    thin = max(errors, default=0.0) < THIN * spread([estimate.value for estimate in estimates])
     return "Error bounds are thinner than the lines." if thin else "Bands are error bounds."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cloneproof._sections import Figure, Paragraph, Section, Table
 from cloneproof.advice.recommendation import FrontierRow
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.style import MUTED, look, powers
+from cloneproof.report.style import MUTED, ends_of, look, powers
 from cloneproof.report.words import FIXED, MINUS, regret_words
 
 if TYPE_CHECKING:
@@ -80,8 +80,11 @@ def frontier_figure(rows: Sequence[FrontierRow]) -> Figure:
         for row in shown:
             lost, gain = (100 * value for value in (row.lost.value, row.gain))
             x, colour = max(LEAST_LOST, lost), look(row.name).colour
-            sideways = [[min(100 * row.lost.error, x - LEAST_LOST)], [100 * row.lost.error]]
-            up = 0.0 if row.found is None or row.at_most is not None else 100 * row.found.error
+            wide = 100 * (ends_of(row.lost)[1] - row.lost.value)
+            sideways = [[min(wide, x - LEAST_LOST)], [wide]]
+            up = (
+                0.0 if row.found is None or row.at_most is not None else 100 * (ends_of(row.found)[1] - row.found.value)
+            )
             axes.errorbar(
                 x, gain, xerr=sideways, yerr=[[min(up, gain)], [up]], color=colour, elinewidth=0.8, alpha=0.9,
                 marker={"proven": "s", "ceiling": "D", "measured": "o"}[row.promise], linestyle="none",
@@ -104,7 +107,7 @@ def frontier_figure(rows: Sequence[FrontierRow]) -> Figure:
 
 
 def _cells(row: FrontierRow) -> tuple[str, ...]:
-    error = f" ± {100 * row.lost.error:.1f}" if row.lost.error >= 0.0005 else ""
+    error = f" ± {100 * row.lost.error:.1f}" if 0.0005 <= row.lost.error < math.inf else ""
     named = "" if row.naming is None else _percent(row.naming)
     account = "–" if row.account is None else regret_words(row.account)
     return row.name, _lost(row) + error, copies_words(row), named or "–", account, "●" if row.best else ""

@@ -175,6 +175,11 @@ def powers(axis: Any) -> None:  # noqa: ANN401
     axis.set_minor_formatter("")
 
 
+def ends_of(estimate: Estimate) -> tuple[float, float]:
+    """Return the ends of the interval to draw; of too few runs there is none."""
+    return (estimate.low, estimate.high) if math.isfinite(estimate.error) else (estimate.value, estimate.value)
+
+
 def spread(values: Sequence[float]) -> float:
     """Return the range of the values, but not less than rounding.
 
@@ -214,7 +219,7 @@ class Series:
     @classmethod
     def of(cls, name: str, x: Sequence[float], estimates: Sequence[Estimate], **look: Any) -> Series:  # noqa: ANN401
         """Return the series of estimates, with their bounds."""
-        y, low, high = zip(*((estimate.value, estimate.low, estimate.high) for estimate in estimates), strict=True)
+        y, low, high = zip(*((estimate.value, *ends_of(estimate)) for estimate in estimates), strict=True)
         return cls(name, tuple(map(float, x)), y, low, high, **look)
 
 

@@ -136,8 +136,9 @@ def measured(estimate: Estimate, sign: bool = False) -> str:
     """
     if not math.isfinite(estimate.error):
         return f"{number(estimate, sign)} ({error_words(estimate)})"
-    value = float(round(estimate.value)) if estimate.error >= 10 else estimate.value
-    text = number(value, sign).removesuffix(".0") if estimate.error >= 10 else number(value, sign)
+    text = number(estimate, sign)
+    if estimate.error >= 10 and abs(estimate.value) < 1000:
+        text = f"{estimate.value:{'+' if sign else ''}.0f}".replace("-", MINUS)
     return f"{text}{FIXED}{error_words(estimate)}"
 
 
@@ -298,8 +299,8 @@ def sentence(text: str) -> str:
 
 
 def seen(estimate: Estimate) -> bool:
-    """Return whether the error can be seen in the digits that are written."""
-    return estimate.error > 0.005 * abs(estimate.value)
+    """Return whether there is an error that can be seen in the digits that are written."""
+    return 0.005 * abs(estimate.value) < estimate.error < math.inf
 
 
 def regret_words(regret: Estimate | None) -> str:

@@ -9,7 +9,7 @@ proof that a function rests on is in its docstring.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -368,7 +368,7 @@ def against_anybody(case: AuditCase, argument: Argument | None) -> bool:
     """
     if argument is None or not argument.settles:
         return False
-    return argument.basis not in (Basis.SEARCH, Basis.SAMPLED_WORLDS, Basis.CONCAVITY) or rounds_are_given(case)
+    return argument.basis not in (Basis.SEARCH, Basis.SAMPLED_WORLDS) or rounds_are_given(case)
 
 
 def _against_any(case: AuditCase, known: Argument | None, found: Argument | None) -> Argument | None:
