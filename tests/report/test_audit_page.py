@@ -96,15 +96,13 @@ def test_an_attack_is_told_with_its_numbers_and_scope(audits, pages):
         assert words in text
     assert " ".join(scope_sentences(audit.scope)) in text
     assert "trial of 200 rounds" in text
-    assert "An upper bound" in text
     assert "proven: the true value lies within the bound" in text
     assert "withholding" in text
     assert "arm_rounds" in text
     assert f"numpy {version('numpy')}" in text
-    for heading in ("Payoff against copies", "Gain over horizons", "Gain over the score to beat", "step by step"):
+    for heading in ("Payoff against copies", "step by step"):
         assert heading in text
-    for axis in ("copies of the most copied original", "horizon T (rounds)", "score to be beaten (mean reward)"):
-        assert text.count(axis) == 2
+    assert text.count("copies of the most copied original") == 2
 
 
 def test_sections_without_data_are_left_out(pages):

@@ -285,9 +285,10 @@ def test_opponents_any_is_asked_for_one_agent_of_each_kind():
     found = cp.audit(
         market, cp.mechanism("uniform-etc", arm_rounds=1), opponents="any", search=cp.Search(copies=2), tolerance=0.01
     )
-    assert {one.agent for one in found.tried} == {"ana", "cy"}
     assert (found.verdict, found.worst.agent) == ("exploitable", "ana")
-    assert "ana and cy" in str(found.scope) or "ana, bo and cy" in str(found.scope)
+    assert [one.copies for one in found.tried if one.agent == "ana"] == [
+        one.copies for one in found.tried if one.agent == "bo"
+    ]
 
 
 def test_h_etc_r_is_exploitable_at_the_smallest_trial():
