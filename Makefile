@@ -6,7 +6,7 @@ DEMO := $(VENV)/.demo
 INSTALLED := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many processes would compile all of it again
 
-.PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce study figures \
+.PHONY: venv demo test lint types layers kernels check-engines reproduce study figures \
         prove lemmas reservoir-cases bar-cases reservoir-comparison audit-power \
         board-data docs error-table test-long test-serve-long test-kernels-long js-long test-gpu log-data \
         bench bench-gpu wheel clean
@@ -32,9 +32,6 @@ demo: $(DEMO)
 	@$(BIN)/python examples/creators.py
 	@mkdir -p build
 	@$(BIN)/cloneproof play build/demo.html
-
-serve-demo: $(INSTALLED)
-	@$(BIN)/python -m cloneproof.serve.demo
 
 # Three jobs at a time on two cores, as tests of the service wait for clocks, files and processes: they begin first,
 # then the longest, and the shortest last, so that none is left alone at the end. A file is read by one process only.

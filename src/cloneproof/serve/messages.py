@@ -180,26 +180,14 @@ class Rewards(msgspec.Struct):
     results: list[RewardReply | ItemError]
 
 
-class LikelyCopy(msgspec.Struct):
-    """A listing that the registered one is like, and why; whose it is, where the caller may know that."""
-
-    reason: str
-    agent: str | None = None
-    arm: str | None = None
-
-
 class Registered(msgspec.Struct):
-    """A registration, the season it is for, and a sentence that says when it takes effect.
-
-    `likely_copies` is advice by the titles alone: nothing is refused for it, and no payment depends on it.
-    """
+    """A registration, the season it is for, and a sentence that says when it takes effect."""
 
     agent: str
     arm: str | None
     season: int
     duplicate: bool
     takes_effect: str
-    likely_copies: list[LikelyCopy] = []
 
 
 class WithdrawalReply(msgspec.Struct):

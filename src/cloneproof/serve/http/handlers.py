@@ -21,7 +21,6 @@ from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve import messages as m
 from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market import limits
-from cloneproof.serve.market.copy_advice import likely_copies
 from cloneproof.serve.market.dice import season_keys
 from cloneproof.serve.market.entries import Ended, Entry, SlateDecided, decode
 from cloneproof.serve.market.live import LiveMarket
@@ -41,7 +40,6 @@ Params = dict[str, str]
 
 T = TypeVar("T")
 _ON_SLOTS: Final = "when a slot that holds it is reached, the agent gets nothing more this season"
-SOMEBODY: Final = "a listing like this is registered"
 _PAYS_NOT: Final = "under this mechanism withdrawing does not pay (docs/textbook/reservoir.md, section 9)"
 _NO_PROMISE: Final = "none: nothing is promised about withdrawals under this mechanism"
 
@@ -223,27 +221,15 @@ def register_agent(market: LiveMarket, now: int, caller: KeyRecord, params: Para
     return 201 if entry else 200, _registered(market, body.agent, None, season, entry is None)
 
 
-async def register_arm(service: Service, caller: KeyRecord, params: Params, body: m.ArmRequest) -> HttpAnswer:
+@changes
+def register_arm(market: LiveMarket, now: int, caller: KeyRecord, params: Params, body: m.ArmRequest) -> HttpAnswer:
     """Register an arm of an agent, or another weight of one: for this season while it is open, else for the next."""
     agent = params["agent"]
-
-    def work(market: LiveMarket, now: int) -> tuple[m.Registered, list[tuple[str, str, str]], bool]:
-        if market.registry.check_room_for_arm(agent, body.arm):
-            limits.check_room(market, agent)
-        entry = market.register_arm(agent, body.arm, now, body.weight, body.title)
-        season = market.registry.arm(agent, body.arm).season if entry is None else entry.season
-        titles = market.registry.titles() if body.title else []
-        others = market.spec.copy_advice == "agents" or caller.role == "platform"
-        return _registered(market, agent, body.arm, season, entry is None), titles, others
-
-    reply, titles, others = await _on_market(service, caller, params, work)
-    if titles:  # outside the writer: it may take a while, and changes nothing
-        found = await service.writer.threads.compute(lambda: likely_copies((agent, body.arm), titles))
-        named = [one for one in found if caller.role == "platform" or one[0] == agent]
-        reply.likely_copies = [m.LikelyCopy(reason, who, which) for who, which, reason in named]
-        if others and len(named) < len(found):  # neither whose they are nor how many
-            reply.likely_copies.append(m.LikelyCopy(SOMEBODY))
-    return 200 if reply.duplicate else 201, reply
+    if market.registry.check_room_for_arm(agent, body.arm):
+        limits.check_room(market, agent)
+    entry = market.register_arm(agent, body.arm, now, body.weight, body.title)
+    season = market.registry.arm(agent, body.arm).season if entry is None else entry.season
+    return 200 if entry is None else 201, _registered(market, agent, body.arm, season, entry is None)
 
 
 def _registered(market: LiveMarket, agent: str, arm: str | None, season: int, duplicate: bool) -> m.Registered:

@@ -62,7 +62,7 @@ class RegistryArm(msgspec.Struct, omit_defaults=True):
     """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-30.
 
     `season` is the first that it takes part in, and `until` the last one if it was withdrawn. `weight` is what was
-    declared last; a season that runs has the weights of its start, in its session. `title` is for advice only: neither
+    declared last; a season that runs has the weights of its start, in its session. `title` is data: neither
     the digest of a registration nor the dice depend on it.
     """
 
@@ -131,15 +131,6 @@ class Registry:
         elif known.until is not None:
             known.season, known.until = season, None
         known.weight, known.title = weight, title or known.title
-
-    def titles(self) -> list[tuple[str, str, str]]:
-        """Return (agent, arm, title) of the arms that have a title and are not withdrawn."""
-        return [
-            (record.agent, arm.arm, arm.title)
-            for record in self.agents.values()
-            for arm in record.arms
-            if arm.title and arm.until is None
-        ]
 
     def arm(self, agent: str, arm: str) -> RegistryArm:
         for record in self.agent(agent).arms:

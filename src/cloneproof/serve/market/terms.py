@@ -60,7 +60,7 @@ LeastReward = Annotated[
 Weight = Annotated[
     int, Meta(ge=0, le=MOST_WEIGHT, description="how often the arm is drawn, beside its agent's others; 1 if left out")
 ]
-Title = Annotated[str, Meta(min_length=1, max_length=1000, description="what users read of the arm, for advice only")]
+Title = Annotated[str, Meta(min_length=1, max_length=1000, description="what users read; nothing depends on it")]
 Parameters = dict[str, bool | int | float | str | list[float]]
 Fraction = Annotated[float, Meta(gt=0, le=1, description="part of the rounds that are expected in the segment")]
 
@@ -79,7 +79,6 @@ Places = (
     Annotated[int, Meta(ge=1, le=MOST_PLACES, description="how many places a page has")]
     | Annotated[list[float], Meta(max_length=MOST_PLACES, description="the attention of each place of a page")]
 )
-CopyAdvice = Literal["platform", "agents"]
 Beacon = Annotated[str, Meta(min_length=1, max_length=256, description="the public value that each start mixes in")]
 
 
@@ -113,9 +112,6 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     wait_rounds: WaitRounds | None = None
     default_reward: LeastReward | None = None
     beacon: Beacon | None = None
-    copy_advice: Annotated[
-        CopyAdvice, Meta(description="who reads that a listing is like another agent's: the platform, or agents too")
-    ] = "platform"
     seed: (
         Annotated[int, Meta(ge=0, le=SEED_LIMIT - 1, description="secret, at least 2^48; drawn if left out")] | None
     ) = None
