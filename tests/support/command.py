@@ -32,7 +32,7 @@ def run(*arguments, out=None, err=None, encoding="utf-8"):
     for stream in (out, err):
         stream.flush()
         texts.append(stream.buffer.getvalue().decode() if isinstance(stream.buffer, io.BytesIO) else None)
-    if "--json" in argv and texts[0] and argv[1] in printed_results() and "--status" not in argv:
+    if "--json" in argv and texts[0] and argv[1] in printed_results():
         schema(argv[1]).validate(json.loads(texts[0]))
     return CompletedProcess(argv, code, *texts)
 

@@ -32,7 +32,8 @@ def test_a_store_begun_on_a_card_is_completed_on_a_cpu(as_card, tmp_path):
     mixed = cp.sweep(GRID, tmp_path / "both", workers=1, device="cpu")
     assert as_card.launches == launches
     assert (mixed.summary.reused, mixed.summary.computed) == (3, 3)
-    assert dict(mixed) == dict(whole)
+    assert dict(mixed) | {"notes": []} == dict(whole) | {"notes": []}
+    assert [bool(note) for note in mixed["notes"]] == [row["point"] <= 3 for row in mixed.rows]  # who drew them
 
 
 def test_a_sweep_refuses_a_device_before_it_makes_a_store(tmp_path):
