@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray, WordArray
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, once_a_job
 from cloneproof.engines.monte_carlo.native.library import Record, call, record
 from cloneproof.engines.monte_carlo.native.records import ORDERS, arms_record, chunk_record, family_record
 from cloneproof.engines.monte_carlo.runs import RunResults, played
@@ -30,17 +30,22 @@ def play_blocks(job: Job, means: FloatArray, streams: WordArray, results: RunRes
 
 def blocks_of_run(job: Job, run: int) -> tuple[Outcomes, IntArray]:
     """Play one run; return it and its blocks as rows (arm, pulls, sum), by arm: sums are in units of the rewards."""
-    plans = _plans(job, family_record(job))
+    _, plans = _records(job)
     trace = np.zeros(3 * (1 + len(plans) * (3 * sum(map(sum, job.copies.values())) + 3)), np.int64)
     outcomes = played(partial(_play, trace=trace), job, run, 1)
     return outcomes, trace[3 : 3 + 3 * trace[0]].reshape(-1, 3)
 
 
 def _play(job: Job, means: FloatArray, streams: WordArray, results: RunResults, trace: IntArray) -> None:
-    plans = _plans(job, family_record(job))
-    addresses = np.array([plan.address for plan in plans])
-    blocks = record("BlockJob", epochs=len(plans), plans=addresses, trace=trace)
-    call("play_blocks", arms_record(job, job.mechanism.flat), blocks, chunk_record(means, streams, results))
+    arms, plans = _records(job)
+    blocks = record("BlockJob", epochs=len(plans), plans=np.array([plan.address for plan in plans]), trace=trace)
+    call("play_blocks", arms, blocks, chunk_record(means, streams, results))
+
+
+@once_a_job
+def _records(job: Job) -> tuple[Record, list[Record]]:
+    """Return the arms, and the plan of each epoch."""
+    return arms_record(job, job.mechanism.flat), _plans(job, family_record(job))
 
 
 def _plans(job: Job, family: Record) -> list[Record]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, wraps
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from cloneproof.market.market import FullCopies, Market, Means
 from cloneproof.market.priors import quantiles
 from cloneproof.mechanisms.mechanism import Mechanism
 
+Made = TypeVar("Made")
 M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's black box
 
 
@@ -43,6 +44,10 @@ class SamplingJob(Generic[M_co]):
     seed: int = 0
     strata: tuple[Means, ...] = field(default=())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what makes the job, without what a kernel keeps of it in this process (`once_a_job`)."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
     @property
     def parts(self) -> Sequence[Self]:
         """Jobs whose outcomes add up to this one's: itself, if it is played as a whole."""
@@ -61,6 +66,20 @@ class Job(SamplingJob[Mechanism]):
             type(self)(play.market, play.mechanism, self.copies, substream(SEGMENTS, self.seed, k) >> 1)
             for k, play in enumerate(plays(self.market, self.mechanism))
         )
+
+
+def once_a_job(make: Callable[[Job], Made]) -> Callable[[Job], Made]:
+    """Make a thing once for all chunks of a job, and keep it with the job."""
+
+    @wraps(make)
+    def made(job: Job) -> Made:
+        kept, name = vars(job), f"{make.__module__}.{make.__qualname__}"
+        if name not in kept:
+            kept[name] = make(job)  # two threads may both make it: either will do
+        found: Made = kept[name]
+        return found
+
+    return made
 
 
 class Outcomes(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from cloneproof._arrays import FloatArray, WordArray
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.native.library import call, record
+from cloneproof.engines.monte_carlo.job import Job, once_a_job
+from cloneproof.engines.monte_carlo.native.library import Record, call, record
 from cloneproof.engines.monte_carlo.native.records import arms_record, chunk_record
 from cloneproof.engines.monte_carlo.rounds import KINDS, rule_record
 from cloneproof.engines.monte_carlo.runs import RunResults
@@ -37,6 +37,12 @@ def _counts_later(job: Job) -> bool:
 
 def play_laboratory(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
     """Play runs of a reservoir on pages."""
+    call("play_laboratory", *_of_laboratory(job), chunk_record(means, streams, results))
+
+
+@once_a_job
+def _of_laboratory(job: Job) -> tuple[Record, Record]:
+    """Return the arms and `PagePlan` of `laboratory.h`."""
     mechanism, agents = job.mechanism, len(job.market.agents)
     slots, runs = mechanism.arm.slots, mechanism.arm.slots.streams == "run"
     plan = record(
@@ -51,7 +57,7 @@ def play_laboratory(job: Job, means: FloatArray, streams: WordArray, results: Ru
         thinned=_counts_later(job),
         attention=np.array(job.market.places),
     )
-    call("play_laboratory", arms_record(job, True), plan, chunk_record(means, streams, results))
+    return arms_record(job, True), plan
 
 
 def laboratory_seconds(job: Job) -> float:
@@ -72,6 +78,12 @@ def ranked_pages_apply(job: Job) -> bool:
 
 def play_ranked_pages(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
     """Play runs bit for bit as a session does."""
+    call("play_ranked_pages", *_of_ranked(job), chunk_record(means, streams, results))
+
+
+@once_a_job
+def _of_ranked(job: Job) -> tuple[Record, Record]:
+    """Return the arms and `RankedPlan` of `ranked_pages.h`."""
     mechanism = job.mechanism
     rules = [rule_record(rule, job) for rule in mechanism.rules]
     plan = record(
@@ -83,4 +95,4 @@ def play_ranked_pages(job: Job, means: FloatArray, streams: WordArray, results: 
         lower=rules[-1],
         attention=np.array(job.market.places),
     )
-    call("play_ranked_pages", arms_record(job, mechanism.flat), plan, chunk_record(means, streams, results))
+    return arms_record(job, mechanism.flat), plan

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final
 
 from cloneproof._arrays import FloatArray, WordArray
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.native.library import call, record
+from cloneproof.engines.monte_carlo.job import Job, once_a_job
+from cloneproof.engines.monte_carlo.native.library import Record, call, record
 from cloneproof.engines.monte_carlo.native.records import arms_record, chunk_record, family_record, unit_of
 from cloneproof.engines.monte_carlo.runs import RunResults
 from cloneproof.mechanisms.online.levels import ONE
@@ -54,6 +54,11 @@ def falling_applies(job: Job) -> bool:
 
 def play_slots(job: Job, means: FloatArray, streams: WordArray, results: RunResults, blocks: bool = False) -> None:
     """Play runs round by round: payoffs are bit for bit those of `simulate_run`. Or in blocks, with the same law."""
+    call("play_slots", *(_of_blocks if blocks else _of_steps)(job), chunk_record(means, streams, results))
+
+
+def _records(job: Job, blocks: bool) -> tuple[Record, Record]:
+    """Return the arms and `SlotPlan` of `slots.h`."""
     market, mechanism, rule, agent = job.market, job.mechanism, job.mechanism.arm, job.mechanism.rules[0]
     judge, raw = rank_of(rule), not rule.binarise
     unit = float(ONE) if raw else unit_of(job)
@@ -87,7 +92,17 @@ def play_slots(job: Job, means: FloatArray, streams: WordArray, results: RunResu
         contest_width=0.0 if mechanism.flat else float(agent.parameters[0]),
         family=family_record(job, unit),
     )
-    call("play_slots", arms_record(job, mechanism.flat), plan, chunk_record(means, streams, results))
+    return arms_record(job, mechanism.flat), plan
+
+
+@once_a_job
+def _of_blocks(job: Job) -> tuple[Record, Record]:
+    return _records(job, True)
+
+
+@once_a_job
+def _of_steps(job: Job) -> tuple[Record, Record]:
+    return _records(job, False)
 
 
 play_slot_blocks: Final = partial(play_slots, blocks=True)

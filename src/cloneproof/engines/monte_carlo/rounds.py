@@ -10,7 +10,7 @@ from typing import Final, Literal
 import numpy as np
 
 from cloneproof._arrays import FloatArray, WordArray
-from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.job import Job, once_a_job
 from cloneproof.engines.monte_carlo.native import own
 from cloneproof.engines.monte_carlo.native.library import Record, call, record
 from cloneproof.engines.monte_carlo.native.records import ORDERS, arms_record, chunk_record, family_record, unit_of
@@ -43,6 +43,12 @@ def stepping_applies(job: Job) -> bool:
 
 def play_stepping(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
     """Play runs of a job: payoffs are bits of `simulate_run`."""
+    call("play_stepping", *_records(job), chunk_record(means, streams, results))
+
+
+@once_a_job
+def _records(job: Job) -> tuple[Record, Record]:
+    """Return the arms and `SteppingPlan` of `stepping.h`."""
     mechanism, horizon = job.mechanism, job.market.horizon
     rules = [rule_record(rule, job) for rule in mechanism.rules]
     epochs = mechanism.flat_epochs(horizon) if mechanism.flat_restart else []
@@ -58,7 +64,7 @@ def play_stepping(job: Job, means: FloatArray, streams: WordArray, results: RunR
         epoch_ends=np.array(list(accumulate(rounds for rounds, _ in epochs)), np.int64),
         epoch_explore=np.array([min(explore, horizon + 1) for _, explore in epochs], np.int64),
     )
-    call("play_stepping", arms_record(job, mechanism.flat), plan, chunk_record(means, streams, results))
+    return arms_record(job, mechanism.flat), plan
 
 
 def rule_record(rule: Rule, job: Job) -> Record:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+import queue
 import threading
 import time
 from collections import deque
@@ -203,6 +204,12 @@ class InlineExecutor(Executor):
         return done
 
 
+_idle: deque[queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]] = deque()
+"""Of each thread that waits for work: where it gets it. Threads live as long as the process."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # a child has none of its parent's threads
+
+
 def in_thread(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401
     """Call in a daemon thread, which does not delay the end of the interpreter, and return the future.
 
@@ -211,15 +218,32 @@ def in_thread(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: AN
     """
     future: Future[T] = Future()
     context = copy_context()  # the deadline of the engines is part of it
-
-    def call() -> None:
-        try:
-            future.set_result(context.run(work, *arguments))
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=call, daemon=True, name=WORKER).start()
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = queue.SimpleQueue()
+        threading.Thread(target=_work, args=(inbox,), daemon=True, name=WORKER).start()
+    inbox.put((future, partial(context.run, work, *arguments)))
     return future
+
+
+def _work(inbox: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
+    while True:
+        future, call = inbox.get()
+        threading.current_thread().name = WORKER
+        error, value = None, None
+        try:
+            value = call()
+        except BaseException as problem:
+            error = problem
+        del call  # and what it holds, while the thread waits
+        threading.current_thread().name = f"{WORKER}-idle"
+        _idle.append(inbox)
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+        del future, value, error
 
 
 def by_deadline(work: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
