@@ -67,3 +67,17 @@ def test_what_is_refused_changes_nothing(name, kind):
     if name == "reservoir-index" and "batch" in TERMS[kind]:
         pytest.skip("takes no batches")
     assert PausedError in {error for seed in range(12) for error in refusals(name, kind, seed)}
+
+
+def test_an_arm_of_no_weight_is_not_left_while_all_others_are_paused():
+    live = cp.session(
+        cp.mechanism("reservoir-contest", **SMALL["reservoir-contest"]), {"ana": 2}, 60, weights={"ana": (0, 1)}
+    )
+    live.decide()
+    live.pause("ana", 1)
+    before = live.to_json()
+    with pytest.raises(PausedError):
+        live.decide()
+    assert live.to_json() == before
+    live.resume("ana")
+    assert live.decide().arm == 1

@@ -47,12 +47,12 @@ class Participants:
         return self.pages or self.round
 
     def _left(self, segment: Segment) -> list[int]:
-        """Return the agents that are not out of a segment and have an arm that is neither paused nor withdrawn."""
-        out, hidden = segment.withdrawals.out, self._pauses.arms | self._withdrawn
+        """Return the agents that are not out of a segment and have an arm that can be shown now."""
+        out, hidden, share = segment.withdrawals.out, self._pauses.arms | self._withdrawn, self.registration.share
         return [
             i
             for i, count in enumerate(self.registration.arms)
-            if i not in out and any((i, arm) not in hidden for arm in range(count))
+            if i not in out and any((i, arm) not in hidden and share(i, arm) for arm in range(count))
         ]
 
     def _leave_empty(self, segment: Segment) -> None:
