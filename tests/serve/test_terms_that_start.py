@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from cloneproof.mechanisms import Session
+from cloneproof.mechanisms.online.registration import all_paused
 from cloneproof.mechanisms.online.terms import Terms
 from support.service import Desk, open_market, replayed, sqlite
 
+TWO = {"desk": 0.9, "phone": 0.1}
 STREAMS = {"mechanism": "reservoir-streams", "positions": [1.0, 0.6], "horizon": 1000}
 FREEZE = STREAMS | {"parameters": {"rotations": 2, "blocks": 8}}
 
@@ -34,7 +37,7 @@ NEVER = {
         "parameters": {"rotations": 1, "blocks": 8}, "batch": 6, "max_agents": 5,
     },
     "a laboratory that is longer for one agent": FREEZE | {"horizon": 15},
-    "a laboratory that is longer in a segment": FREEZE | {"horizon": 100, "segments": {"desk": 0.9, "phone": 0.1}},
+    "a laboratory that is longer in a segment": FREEZE | {"horizon": 100, "segments": TWO},
     "blocks of pages without attention": STREAMS | {"parameters": {"pages": 6}, "positions": 2},
     "pages that are no whole batches": STREAMS | {"parameters": {"pages": 6}, "batch": 4},
     "sums of rewards that no test can count": {
@@ -56,7 +59,7 @@ def test_terms_that_nobody_could_start_are_refused(kind, desk):
     [
         (FREEZE | {"horizon": 100}, 12, "a laboratory that ends within 100 pages, got one of 192 for 12 agents", 6),
         (STREAMS | {"parameters": {"pages": 6}}, 3, "attention for each of 3 agents, got 2 places that somebody", 2),
-        (FREEZE | {"segments": {"desk": 0.9, "phone": 0.1}}, 12, "for 12 agents in segment 'phone'", 6),
+        (FREEZE | {"segments": TWO}, 12, "for 12 agents in segment 'phone'", 6),
         (FREEZE | {"parameters": {"rotations": 1, "blocks": 8}, "batch": 6}, 7, "rotations=1 for 7 agents", 6),
     ],
 )
@@ -122,6 +125,27 @@ def test_a_market_that_such_a_join_has_broken_says_so_and_others_go_on(tmp_path,
         assert (reply.status_code, reply.json()["error"]) == (503, "storage")
         assert "is refused now: expected blocks of whole batches" in reply.json()["message"]
         assert desk.post("/v1/markets/other/decisions", {"request_id": "1"}).status_code == 200
+
+
+def test_a_segment_that_is_paused_does_not_take_the_rest_of_a_batch_with_it(desk, monkeypatch):
+    """Who is out differs by segment, so that one may have nobody left but those who are paused."""
+    honest = Session._check_paused
+
+    def of_desk(self, segment, closed):
+        honest(self, segment, closed)
+        if segment.name == "desk":
+            raise all_paused()
+
+    monkeypatch.setattr(Session, "_check_paused", of_desk)
+    assert declare(desk, **FREEZE | {"mechanism": "ucb1", "parameters": {}, "segments": TWO}).status_code == 201
+    register(desk, "ana", "bo", "cy")
+    assert desk.post("start").status_code == 200
+    assert desk.post("agents/cy/pause", {"reason": "down"}).status_code == 200
+    items = [{"request_id": f"{number}", "segment": list(TWO)[number % 2]} for number in range(6)]
+    results = desk.post("slates/batch", {"items": items}).json()["results"]
+    assert [(one["status"], one.get("error")) for one in results] == [(409, "paused"), (200, None)] * 3
+    monkeypatch.undo()
+    assert desk.post("slates", items[0]).status_code == 200
 
 
 def test_segments_of_a_later_season_must_fit_too(desk):

@@ -18,7 +18,14 @@ from cloneproof.mechanisms.online.registration import check_takes_weights
 from cloneproof.mechanisms.online.session import session
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice, registration_digest, session_key
-from cloneproof.serve.market.registry import Registry, WaitWindows, check_segment, nobody_left, same_until
+from cloneproof.serve.market.registry import (
+    RefusedSegment,
+    Registry,
+    WaitWindows,
+    check_segment,
+    nobody_left,
+    same_until,
+)
 from cloneproof.serve.market.terms import (
     MOST_SEASONS,
     MarketSpec,
@@ -290,7 +297,8 @@ class LiveMarket:
         except Refused as problem:
             refusal = problem
         except PausedError as problem:
-            refusal = Refused(409, "paused", str(problem))
+            _, segment = asked[len(decided)]
+            refusal = (Refused if segment is None else RefusedSegment)(409, "paused", str(problem))
         except NobodyLeftError:
             nobody = self.season, asked[len(decided)][1]
             refusal = nobody_left(*nobody)
