@@ -42,7 +42,7 @@ def test_every_result_is_json(results):
     assert list(data) == [
         "verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst", "tried",
         "also", "limits", "informed", "not_computed", "notes",
-        "interrupted", "gain_at_most", "smallest",
+        "interrupted", "gain_at_most",
     ]  # fmt: skip
     assert list(data["worst"]) == [
         "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies",

@@ -40,9 +40,9 @@ Session(reservoir, 2 arms of 1 agents, 1 decisions of 7, 0 wait for a reward)
 A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta`, `Empirical`, `LogOdds` and `Mixture`,
 rates by segment as `SegmentVectors`; `load_market` and `save_market`.
 A mechanism: `mechanism` by name, or `Mechanism` composed of two of `rule`; `BlackBox` for somebody else's bandit.
-Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`; `Search` says how
-far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items` of any table.
-Live: `session` and `Session`.
+Questions: `evaluate`, `gain`, `audit`, `smallest_attack`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`;
+`Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items` of any
+table. Live: `session` and `Session`.
 Modules: `adapters` (LiteLLM's router), `boards` (leaderboards), `bounds` (formulas), `errors`, `examples`,
 `paper` (what only its statements need), `parts` (of mechanisms), `results` (types of answers); `cloneproof.testing`
 (for tests).
@@ -89,7 +89,7 @@ __all__ = [
     "Search", "SegmentVectors", "Session", "Uniform",
     "adapters", "audit", "boards", "bounds", "check_mechanism", "equilibrium", "errors", "evaluate",
     "examples", "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule",
-    "same_items", "save_market", "session", "simulate", "sweep",
+    "same_items", "save_market", "session", "simulate", "smallest_attack", "sweep",
 ]  # fmt: skip
 
 _LATE = {  # name: the module that has it, or that it is
@@ -103,6 +103,7 @@ _LATE = {  # name: the module that has it, or that it is
     "recommend": "cloneproof.advice.recommend",
     "results": "cloneproof.results",
     "same_items": "cloneproof.logs.same",
+    "smallest_attack": "cloneproof.analysis.audit.smallest",
     "sweep": "cloneproof.sweeps.sweep",
 }
 

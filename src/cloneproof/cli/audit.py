@@ -15,6 +15,7 @@ from cloneproof._files import write_whole
 from cloneproof.analysis.audit.audit import audit as run_audit
 from cloneproof.analysis.audit.result import Audit, Verdict
 from cloneproof.analysis.audit.search_result import Witness
+from cloneproof.analysis.audit.smallest import smallest_attack
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
@@ -77,18 +78,14 @@ class Audited:
 
 
 def python_words(audit: Audit, audited: Audited, market_file: str, search: Search) -> str:
-    """Return lines of Python that repeat the smallest attack."""
-    smallest = audit.smallest or audit.worst
-    names, market = [agent.name for agent in smallest.market.agents], "market"
-    if len(names) < len(audit.market.agents):
-        market += f".with_agents([own for own in market.agents if own.name in {names}])"
-    market += "" if smallest.horizon == audit.market.horizon else f".with_horizon({smallest.horizon})"
-    agent, copies, made = smallest.agent, smallest.copies, audited.name
+    """Return lines of Python that repeat the worst attack."""
+    worst = audit.worst
+    agent, copies, made = worst.agent, worst.copies, audited.name
     if audited.imports:
         made = f"{made} if isinstance({made}, cp.BlackBox) else cp.BlackBox({made})"
     play = f"[cp.evaluate(market, mechanism, copies).payoff[{agent!r}] for copies in ({{}}, {{{agent!r}: {copies}}})]"
-    if drawn(smallest):
-        play = f"cp.gain(market, mechanism, {agent!r}, {copies}, search=cp.Search({_runs(audit, smallest, 1, search)}))"
+    if drawn(worst):
+        play = f"cp.gain(market, mechanism, {agent!r}, {copies}, search=cp.Search({_runs(audit, worst, 1, search)}))"
     system = [line for line in audited.imports if line == "import sys"]
     return "\n".join(
         [
@@ -96,7 +93,6 @@ def python_words(audit: Audit, audited: Audited, market_file: str, search: Searc
             "import cloneproof as cp",
             *audited.imports[len(system) :],
             f"market = cp.load_market({str(market_file)!r})",
-            *([] if market == "market" else [f"market = {market}"]),
             f"mechanism = {made}",
             f"print({play})",
         ]
@@ -111,9 +107,8 @@ def _runs(audit: Audit, found: Witness, times: int, search: Search) -> str:
     return f"seed={search.seed}" if search.runs is None else f"runs={times * search.runs}, seed={search.seed}"
 
 
-def pytest_file(audit: Audit, audited: Audited, search: Search) -> str:
+def pytest_file(audit: Audit, smallest: Witness, audited: Audited, search: Search) -> str:
     """Return a pytest file in which the smallest attack is tried again."""
-    smallest = audit.smallest or audit.worst
     again = f", search=cp.Search({_runs(audit, smallest, AGAIN, search)})" if drawn(smallest) else ""
     system, *own = audited.imports if len(audited.imports) > 1 else ("", *audited.imports)
     path, imports = (own[:1], own[1:]) if system else ([], own)
@@ -197,13 +192,14 @@ def audit(
         )  # fmt: skip
     deliver(result, as_json, json_file, html)
     audited_code = Audited.of(result, policy, rule)
-    if result.smallest is not None and not as_json and sys.argv[1:2] == ["audit"]:
+    if result.verdict == "exploitable" and opponents != "any" and not as_json and sys.argv[1:2] == ["audit"]:
         print(f"To repeat the worst attack in the shell:\n{shell_words(result, sys.argv[1:], max_copies)}")
-        print(f"To repeat the smallest one in Python:\n{python_words(result, audited_code, market_file, search)}")
+        print(f"To repeat it in Python:\n{python_words(result, audited_code, market_file, search)}")
     if seconds is not None and not as_json:
         print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")
-    if test is not None and result.smallest is None:
+    smallest = None if test is None else smallest_attack(result)
+    if test is not None and smallest is None:
         note(f"{test} is not written: no attack on honest others was found")
-    elif test is not None:
-        write_whole(test, pytest_file(result, audited_code, search))
+    elif test is not None and smallest is not None:
+        write_whole(test, pytest_file(result, smallest, audited_code, search))
     raise typer.Exit(130 if result.interrupted else 0 if result.passes(allow_undecided) else EXIT[result.verdict])

@@ -50,7 +50,7 @@ STEPS_TITLES = {
 def sections(audit: Audit) -> Iterable[Section]:
     """Return what the audit says."""
     tiles = Facts(tuple(_tiles(audit)), large=True)
-    lines = [Paragraph(verdict_sentence(audit)), *_smallest(audit), *([Paragraph(audit.more)] if audit.more else [])]
+    lines = [Paragraph(verdict_sentence(audit)), *([Paragraph(audit.more)] if audit.more else [])]
     answer: list[SectionPart] = [*lines, tiles, *_ceiling(audit), *_knowledge(audit)]
     yield Section(audit.verdict.capitalize(), answer, f"Audit of {audit.mechanism.name}", audit.verdict)
     if audit.by_segment:
@@ -147,20 +147,6 @@ def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
         "Copies are explored as if they were new, so they change how often each original is tried, and by that what "
         "the mechanism goes on to serve."
     )
-
-
-def _smallest(audit: Audit) -> list[Paragraph]:
-    """Say with how few copies, rivals and rounds it still pays."""
-    found = audit.smallest
-    if found is None or found == audit.worst:
-        return []
-    rounds = f"{found.horizon:,} round{'s' if found.horizon > 1 else ''}"
-    without = len(audit.market.agents) - len(found.market.agents)
-    rivals = f", without {without} of its rivals" if without else ""
-    gain = f"{measured(found.gain, sign=True)}{related(found)}"
-    return [
-        Paragraph(f"It still pays {found.agent} to register {copies_words(found.copies)} in {rounds}{rivals}: {gain}.")
-    ]
 
 
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:

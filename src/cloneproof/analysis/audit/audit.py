@@ -7,7 +7,6 @@
    `sampled` (paired runs).
 4. `OtherDeviations` adds those other than copies, which do not change the verdict.
 5. `after_search` asks the list again, with what was found. `with_knowledge` says what naming the best item would gain.
-6. `smallest_attack` finds with how few copies, rivals and rounds it still pays.
 7. `conclude` returns `exploitable` with a witness whose gain is surely above the tolerance, `clone-proof` if an
    argument settles every case, or else `undecided`. It also says under which delays of rewards the verdict holds.
 """
@@ -26,14 +25,12 @@ from cloneproof.analysis.audit.other_deviations import SAMPLED, OtherDeviations
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
 from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.search_result import FoundDeviations, KnownArguments
-from cloneproof.analysis.audit.smallest import smallest_attack
 from cloneproof.analysis.audit.strategies import by_lists, by_theorem, exact, sampled
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.deadline import Deadline, ProgressCallback, interrupts_raised
 from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.market.market import Market
 
-SEARCHING = 10 / 9  # The search has this part of the time, what is left is for the smallest attack.
 INTERRUPTED = "interrupted: this is what was found by then"
 Strategy = Callable[[Question, KnownArguments, Search, Deadline], FoundDeviations | None]
 
@@ -125,7 +122,6 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
     with interrupts_raised():
         arguments = before_search(question, clock)
         searching = clock.share(BEFORE) if asks_for_ceiling(question) else clock
-        searching = searching.share(SEARCHING) if searching is clock and question.box is None else searching
         searching = searching.share(2) if question.also & SAMPLED else searching
         answers = (find(question, arguments, search, searching) for find in strategies)
         deviations = next(filter(None, answers))
@@ -135,6 +131,5 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
         also.answer()
     covered = after_search(question, arguments, deviations.results, clock)
     audit = conclude(question, deviations, covered, also, search.copies)
-    audit = replace(audit, smallest=smallest_attack(audit, question, search, clock))
-    audit = replace(with_knowledge(audit, question, search, clock), seconds=clock.elapsed)
+    audit = replace(with_knowledge(audit, question, search, clock), asked=(question, search), seconds=clock.elapsed)
     return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit

@@ -267,8 +267,6 @@ class Audit(Tabular):
     gain_at_most : Estimate or None
         A ceiling on the gain of copies and withholding, in rewards (its upper end): proven, or without a guarantee if
         its kind is "estimated". None if no ceiling is known.
-    smallest : Witness or None
-        The fewest copies, rivals and rounds with which it was found to pay, if it is exploitable by honest others.
     more : str
         What more work would settle, if it is undecided after sampling.
     knowledge : KnowledgeGain or None
@@ -282,7 +280,7 @@ class Audit(Tabular):
     keys_of_data = (
         "verdict", "state", "tried_at_most", "about_tried", "scope=_scope", "tolerance", "mechanism", "worst",
         "tried", "also", "limits", "informed",
-        "not_computed", "notes", "interrupted", "gain_at_most", "smallest?", "more?", "knowledge?",
+        "not_computed", "notes", "interrupted", "gain_at_most", "more?", "knowledge?",
         "by_segment?",
     )  # fmt: skip
 
@@ -305,7 +303,7 @@ class Audit(Tabular):
     interrupted: bool = False
     gain_at_most: Estimate | None = None
     not_computed: dict[str, str] = field(default_factory=dict)
-    smallest: Witness | None = None
+    asked: Any = field(default=None, repr=False, compare=False)  # question and search, for `smallest_attack`
     more: str = ""
     knowledge: KnowledgeGain | None = None
     by_segment: dict[str, Witness] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cloneproof._clock import budget_clock
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import Question
 from cloneproof.analysis.audit.result import Audit
@@ -51,8 +52,37 @@ def attack_in(
     return Witness.of(deviation, market, finding)
 
 
-def smallest_attack(audit: Audit, question: Question, search: Search, clock: Deadline) -> Witness | None:
-    """Return the smallest attack that was found; None if nothing pays against honest others."""
+def smallest_attack(audit: Audit, seconds: float | None = None) -> Witness | None:
+    """Find the fewest copies, rivals and rounds with which what an audit found still surely pays.
+
+    Parameters
+    ----------
+    audit : Audit
+        What `cp.audit` returned.
+    seconds : float, optional
+        How long to try; left out, as long as the audit had.
+
+    Returns
+    -------
+    Witness or None
+        The smallest attack that was found; None if nothing pays against honest others.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Discrete, Market, audit, mechanism, smallest_attack
+    >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+    >>> found = smallest_attack(audit(market, mechanism("ucb1")))
+    >>> found.copies, found.horizon
+    ((2, 1), 7)
+    """
+    question, search = audit.asked
+    search = search.within(seconds)
+    with budget_clock(search.seconds):
+        return _smallest(audit, question, search, Deadline(search.seconds, until=search.work))
+
+
+def _smallest(audit: Audit, question: Question, search: Search, clock: Deadline) -> Witness | None:
+    """Find it within a budget."""
     if audit.verdict != "exploitable" or question.opponents == "any":
         return None
     agent, tolerance = audit.worst.agent, question.tolerance
