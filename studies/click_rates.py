@@ -100,7 +100,7 @@ def panels(rows: list[Row]) -> list[list[Panel]]:
     for what, title in titles.items():
         curves = {
             name: [
-                (row.horizon, cp.results.Estimate(getattr(row, what), row.error, "estimated", "closed form"))
+                (row.horizon, cp.results.Estimate(getattr(row, what), row.error, "exact", "closed form"))
                 for row in rows
                 if row.mechanism == name
             ]

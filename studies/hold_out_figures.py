@@ -20,7 +20,6 @@ import cloneproof as cp
 from cloneproof._files import write_whole
 from cloneproof.engines.closed_form.commitment import Phases, agent_score
 from cloneproof.engines.closed_form.rewards import Bernoulli
-from cloneproof.laws.arithmetic import FLOATS
 from cloneproof.laws.means import CopiedOriginal
 from cloneproof.report.style import INK, MUTED, STYLE, look
 
@@ -42,13 +41,13 @@ def score_law(mechanism: cp.Mechanism, copies: tuple[int, ...]) -> tuple[np.ndar
     trial = mechanism.agent.explore
     scored = trial if mechanism.score == "all" else mechanism.score.rounds
     phases = Phases(mechanism, trial, HORIZON - 2 * trial)
-    score = agent_score(originals, phases, Bernoulli(FLOATS))
+    score = agent_score(originals, phases, Bernoulli())
     return score.scores / scored, score.chances
 
 
 def payoff(mechanism: cp.Mechanism, copies: tuple[int, ...]) -> cp.results.Estimate:
     """What Ana earns, proven."""
-    return cp.evaluate(MARKET, mechanism, {"ana": copies}, arithmetic="ball").payoff["ana"]
+    return cp.evaluate(MARKET, mechanism, {"ana": copies}).payoff["ana"]
 
 
 def above(law: tuple[np.ndarray, np.ndarray]) -> float:

@@ -90,7 +90,7 @@ class Row:
     def price(self) -> cp.results.Estimate:
         """The one over the other; exactly 1 where honesty is everybody's best response."""
         if not self.responses:
-            return cp.results.Estimate(1.0, 0.0, "proven", "honesty is a best response")
+            return cp.results.Estimate(1.0, 0.0, "exact", "honesty is a best response")
         low, high = self.at_best.low / self.honest.high, self.at_best.high / max(self.honest.low, 1e-9)
         ratio = self.response_regret / self.regret
         return cp.results.Estimate(ratio, max(ratio - low, high - ratio), "confidence", self.engine)

@@ -76,8 +76,8 @@ def test_every_reader_of_arrow_gets_the_columns(results, monkeypatch, without):
     for package in without:
         monkeypatch.setitem(sys.modules, package, None)
     mixed = cp.results.Evaluation(
-        {"ana": cp.results.Estimate(2, 0.5, "proven", "by hand")},
-        cp.results.Estimate(1.5, 0.0, "proven", "by hand"),
+        {"ana": cp.results.Estimate(2, 0.5, "exact", "by hand")},
+        cp.results.Estimate(1.5, 0.0, "exact", "by hand"),
         "tree",
     )
     for table in (results["audit"], results["evaluation"], results["sweep"], mixed):

@@ -50,7 +50,7 @@ def classes(package: str) -> Mapping[str, type[Any]]:
 
 
 def formula(name: str) -> Callable[[F], F]:
-    """Declare which formula a function computes, for engines that have it on arrays, in balls or in closed form."""
+    """Declare which formula a function computes, for engines that have it on arrays or in closed form."""
 
     def declare(function: F) -> F:
         vars(function)["formula"] = name

@@ -13,7 +13,7 @@ from typing import Final
 from cloneproof._version import __version__
 
 PACKAGE_ROOT: Final = Path(__file__).parent
-LIBRARIES = ("numpy", "scipy", "numba", "python-flint")
+LIBRARIES = ("numpy", "scipy", "numba")
 _KERNELS = ("engines/monte_carlo/gpu/source/*", "engines/monte_carlo/native/*.[ch]*")  # in another language
 
 

@@ -4,7 +4,7 @@ Each has `to_dict()`, which is also the command line's `--json`, or is a plain n
 `to_markdown()` and `to_latex()`, and readers of Arrow take them as they are: `polars.DataFrame(result)`.
 
 >>> import cloneproof as cp
->>> cp.results.Estimate(2.0, 0.5, "proven", "by hand").low
+>>> cp.results.Estimate(2.0, 0.5, "exact", "by hand").low
 1.5
 """
 

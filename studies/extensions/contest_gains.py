@@ -20,7 +20,6 @@ from cloneproof._arrays import FloatArray
 from cloneproof.bounds.rounds import smallest
 from cloneproof.engines.closed_form.commitment import commitment
 from cloneproof.engines.closed_form.rewards import Bernoulli
-from cloneproof.laws.arithmetic import FLOATS
 from cloneproof.laws.means import EqualArms
 
 Copies = tuple[int, ...]
@@ -62,7 +61,7 @@ def commitments(values: tuple[float, ...], m: int, copies: Copies) -> tuple[Floa
     for order in orders:
         number = [sum(c for c, mean in zip(copies, order, strict=True) if mean == value) for value in means]
         groups = [EqualArms(((value, Fraction(1)),), 1, many) for value, many in zip(means, number, strict=True)]
-        chosen = commitment(groups, Bernoulli(FLOATS), m)
+        chosen = commitment(groups, Bernoulli(), m)
         chances += [float(row[0]) * many for row, many in zip(chosen.chances, number, strict=True)]
         explored += sum(c * mean for c, mean in zip(copies, order, strict=True)) / sum(copies)
     return chances / len(orders), explored / len(orders)

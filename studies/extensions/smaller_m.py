@@ -1,7 +1,7 @@
 """(a) How much smaller can m be before a copy pays? The audit against the theorem's condition.
 
 For each market, every m from 1 to the theorem's is audited against every possible set of opponents (dominance, exact):
-`exploitable` comes with a witness in ball arithmetic, `clone-proof` is complete over copies and opponents.
+`exploitable` comes with a witness, `clone-proof` is complete over copies and opponents.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ USUAL = {"thompson", "kl-ucb", "ucb1", "h-thompson", "h-kl-ucb"}
 
 
 def number(value, error=0.0):
-    return Estimate(value, error, "estimated", "")
+    return Estimate(value, error, "exact", "")
 
 
 def row(name, lost, found=None, at_most=None, error=0.0):

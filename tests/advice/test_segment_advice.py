@@ -59,7 +59,7 @@ def test_the_cost_of_one_market_for_all_covers_how_its_law_was_found():
     market = declared_market(6, 3, 10**5, rates=cp.LogOdds(0.05, 0.6, 0.4), segments=SEGMENTS)
     made, exact = (
         cp.mechanism("reservoir", rounds=200, draws=4, threshold=18),
-        Estimate(500.0, 0.0, "proven", "by hand"),
+        Estimate(500.0, 0.0, "exact", "by hand"),
     )
     chosen = AssessedMechanism(made, exact, "clone-proof", 0.0, None, None, "")
     found = Recommendation(market.pooled(), "bayesian", (chosen,), {}, None, 1000.0, True, "")
@@ -98,6 +98,6 @@ def test_terms_say_what_differs_between_segments():
     market = cp.Market([cp.Agent("ana", 2, EXPERTS)], 20_000, segments={"code": 0.1, "writing": 0.9})
     made = cp.mechanism("reservoir", market=market)
     assert isinstance(made.parameters["rounds"], dict)
-    chosen = AssessedMechanism(made, Estimate(1.0, 0.0, "proven", "by hand"), "clone-proof", 0.0, None, None, "")
+    chosen = AssessedMechanism(made, Estimate(1.0, 0.0, "exact", "by hand"), "clone-proof", 0.0, None, None, "")
     spec = msgspec.convert(tomllib.loads(terms_toml(market, chosen)), MarketSpec)
     assert build_mechanism(complete(spec)).to_dict() == made.to_dict()

@@ -84,8 +84,8 @@ class Pennies(CopyGame):
     def evaluation(self, profile):
         equal = profile["ana"] == profile["bo"]
         payoffs = {"ana": 2.0 if equal else 1.0, "bo": 1.0 if equal else 2.0}
-        paid = {name: Estimate(value, 0.0, "proven", "") for name, value in payoffs.items()}
-        return Evaluation(paid, Estimate(1.0, 0.0, "proven", ""), "planted")
+        paid = {name: Estimate(value, 0.0, "exact", "") for name, value in payoffs.items()}
+        return Evaluation(paid, Estimate(1.0, 0.0, "exact", ""), "planted")
 
 
 @pytest.mark.parametrize("in_turn", [False, True])

@@ -45,7 +45,7 @@ def test_what_is_computed_from_a_heuristic_error_is_heuristic():
 
 def test_an_estimate_is_only_as_sure_as_its_parts():
     sure, sampled = (
-        cp.results.Estimate(2.0, 0.1, "proven", "balls"),
+        cp.results.Estimate(2.0, 0.1, "exact", "balls"),
         cp.results.Estimate(1.0, 0.2, "confidence", "runs"),
     )
     gap = sure - sampled

@@ -89,7 +89,7 @@ def test_items_that_arrive_shorten_the_seasons_and_are_paid_for():
     assert often.one_season > rare.one_season
     both = cheapest_seasons(market, 20_000, 1e4)
     assert both.length <= min(often.length, cheapest_seasons(market, 20_000).length)
-    regret = Estimate(10.0, 0.0, "proven", "")
+    regret = Estimate(10.0, 0.0, "exact", "")
     assert both.cost(regret).value > replace(both, waiting=None).cost(regret).value
     for arrivals in (0, -1, "often"):
         with pytest.raises(CloneproofError, match="arrivals"):

@@ -31,18 +31,18 @@ CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
 def test_evaluate_prints_estimates_with_errors():
     done = run("evaluate", CREATORS, "--mechanism", "h-etc-r", "--copies", "ana=2,1")
     assert done.returncode == 0
-    assert all(word in done.stdout for word in ("ana", "± error", "estimated", "closed form", "regret"))
+    assert all(word in done.stdout for word in ("ana", "± error", "exact", "closed form", "regret"))
     assert "cannot explore" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
 def test_evaluate_as_json_is_the_library():
-    done = run("evaluate", CREATORS, "-m", "holdout-h-etc", "--copies", "ana=2,1", "--arithmetic", "ball", "--json")
+    done = run("evaluate", CREATORS, "-m", "holdout-h-etc", "--copies", "ana=2,1", "--json")
     market = cp.load_market(CREATORS)
-    found = cp.evaluate(market, cp.mechanism("holdout-h-etc", market=market), {"ana": (2, 1)}, arithmetic="ball")
+    found = cp.evaluate(market, cp.mechanism("holdout-h-etc", market=market), {"ana": (2, 1)})
     (row,) = json.loads(done.stdout)["horizons"]
     assert row["payoff"]["ana"] == found.payoff["ana"].to_dict()
-    assert row["payoff"]["ana"]["kind"] == "proven"
+    assert row["payoff"]["ana"]["kind"] == "exact"
     assert row["engine"] == "closed-form"
 
 

@@ -214,7 +214,7 @@ def test_a_dominated_original_is_worth_registering():
     def earned(horizon, copies):
         priors = [cp.Discrete([0, 1], [1 - p, p]) for p in (0.5, 0.3)]
         market = cp.Market([cp.Agent("ana", prior=priors)], horizon=horizon)
-        return payoff(market, cp.mechanism("etc", market=market), copies, arithmetic="ball")
+        return payoff(market, cp.mechanism("etc", market=market), copies)
 
     assert earned(100, (1, 1)).value == pytest.approx(54)
     assert earned(100, (1, 0)).value == pytest.approx(50)

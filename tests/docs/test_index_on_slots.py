@@ -68,11 +68,11 @@ def test_the_ceiling_is_said_with_every_verdict():
     assert loose.verdict == "clone-proof"
     assert not loose.sampled_proof
     assert 0 < strict.gain_at_most.high < 0.01
-    assert strict.gain_at_most.kind == "proven"
+    assert strict.gain_at_most.kind == "exact"
     assert strict.worst.gain.high == pytest.approx(strict.gain_at_most.high)
     prior = cp.Discrete([0.02, 0.05, 0.1], [0.5, 0.25, 0.25])
     market = cp.Market([cp.Agent(name, 3, prior) for name in ("ana", "bo")], horizon=100, ends="at-random")
-    assert cp.audit(market, made).gain_at_most.kind == "proven"
+    assert cp.audit(market, made).gain_at_most.kind == "exact"
     fixed = cp.Market(market.agents, horizon=100)
     assert cp.audit(fixed, cp.mechanism("reservoir", market=fixed)).gain_at_most is None
 
@@ -83,7 +83,7 @@ def test_no_verdict_rests_on_a_ceiling_that_is_only_computed():
     audit = cp.audit(four, cp.mechanism("reservoir-index", draws=4, constant=1.5), tolerance=0.01)
     assert (audit.verdict, audit.sampled_proof) == ("undecided", False)
     assert 0 < audit.gain_at_most.high < 0.01
-    assert (audit.gain_at_most.kind, audit.gain_at_most.heuristic) == ("estimated", True)
+    assert (audit.gain_at_most.kind, audit.gain_at_most.heuristic) == ("exact", True)
     assert "computed at some rates of the prior, no guarantee" in str(audit.scope)
     assert "99 %" not in str(audit.scope)
 

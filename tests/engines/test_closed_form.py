@@ -6,12 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from flint import ctx
 
 import cloneproof as cp
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.closed_form.rewards import committed_sums
-from cloneproof.laws.arithmetic import BALLS, FLOATS, PRECISION, tie_nodes
+from cloneproof.laws.arithmetic import tie_nodes
 from cloneproof.laws.counts import expected_minimum
 from cloneproof.market.market import full_copies
 from support.reference_runs import simulate_runs, summarise
@@ -21,46 +20,69 @@ COIN = cp.Discrete([0, 1], [0.5, 0.5])
 QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 
 
-def evaluate(market, mechanism, copies=None, arithmetic="float"):
-    return closed_form(market, mechanism, full_copies(market.agents, copies), arithmetic)
+def evaluate(market, mechanism, copies=None):
+    return closed_form(market, mechanism, full_copies(market.agents, copies))
 
 
-def payoff(market, mechanism, copies=None, arithmetic="float"):
-    return evaluate(market, mechanism, copies, arithmetic).payoff["ana"].value
+def payoff(market, mechanism, copies=None):
+    return evaluate(market, mechanism, copies).payoff["ana"].value
 
 
 # --- the sizes that the engine is for ---------------------------------------------------------------------------------
 
 
+def committed_to_the_better(m, copies):
+    """The chance that ETC of m rounds commits to a copy of the better original, means 1/4 and 3/4: in fractions."""
+    low, high = (
+        [math.comb(m, k) * p**k * (1 - p) ** (m - k) for k in range(m + 1)] for p in (Fraction(1, 4), Fraction(3, 4))
+    )
+    chance = Fraction(0)
+    for better, worse in product(product(range(m + 1), repeat=copies[0]), product(range(m + 1), repeat=copies[1])):
+        top = max(*better, *worse)
+        tied, good = [*better, *worse].count(top), better.count(top)
+        chance += math.prod(high[k] for k in better) * math.prod(low[k] for k in worse) * Fraction(good, tied)
+    return chance
+
+
+@pytest.mark.parametrize("horizon", [40, 10**6, 10**12, 10**15])
+@pytest.mark.parametrize("copies", [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.parametrize("agents", [1, 3])
+def test_payoffs_are_those_of_fractions_up_to_ten_to_the_fifteen_rounds(horizon, copies, agents):
+    """ETC alone, and in an agent's share of the rounds, which is binomial: exploration is over for sure but at 40."""
+    m, prior = 4, [cp.Point(0.75), cp.Point(0.25)]
+    market = cp.Market([cp.Agent(name, prior=prior) for name in "abc"[:agents]], horizon=horizon)
+    made = cp.mechanism("etc", arm_rounds=m) if agents == 1 else cp.mechanism("uniform-etc", arm_rounds=m)
+    found = evaluate(market, made, dict.fromkeys("abc"[:agents], copies))
+    arms, chance = sum(copies), committed_to_the_better(m, copies)
+    exploring = Fraction(3 * copies[0] + copies[1], 4 * arms)
+    committed = chance * Fraction(3, 4) + (1 - chance) * Fraction(1, 4)
+    explored = Fraction(min(horizon, arms * m))
+    if agents > 1 and horizon == 40:
+        p = Fraction(1, agents)
+        law = [math.comb(40, h) * p**h * (1 - p) ** (40 - h) for h in range(41)]
+        explored = sum(min(h, arms * m) * weight for h, weight in enumerate(law))
+    exact = exploring * explored + committed * (Fraction(horizon, agents) - explored)
+    for payoff in found.payoff.values():
+        assert payoff.kind == "exact"
+        assert abs(Fraction(payoff.value) - exact) <= Fraction(payoff.error) <= Fraction(horizon) / 10**12
+
+
 @pytest.mark.parametrize(
-    ("prior", "horizon", "copies", "order"),
+    ("prior", "horizon", "copies", "order", "ana", "bo"),
     [
-        (COIN, 10**6, (2, 1), "round-robin"),
-        (QUARTERS, 10**12, (1000, 1), "round-robin"),
-        (QUARTERS, 10**6, (1000, 1), "block"),
-        (COIN, 10**12, (1000, 1), "index"),
+        (COIN, 10**6, (2, 1), "round-robin", 405958.6875, 530040.5),
+        (QUARTERS, 10**12, (1000, 1), "round-robin", 317724734007.022, 386019915531.4831),
+        (QUARTERS, 10**6, (1000, 1), "block", 315967.7634887983, 385684.3644359541),
+        (COIN, 10**12, (1000, 1), "index", 468749996517.15625, 437499999491.125),
     ],
 )
-def test_h_etc_r_in_floats_is_within_1e_10_of_the_enclosure(prior, horizon, copies, order):
+def test_many_copies_at_long_horizons_are_those_of_interval_arithmetic(prior, horizon, copies, order, ana, bo):
+    """The numbers were enclosed once in interval arithmetic with 192 bits, to their last digit."""
     market = cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 2, prior)], horizon=horizon)
     mechanism = cp.mechanism("h-etc-r", agent_rounds=3717, arm_rounds=59, order=order)
-    floats = evaluate(market, mechanism, {"ana": copies})
-    balls = evaluate(market, mechanism, {"ana": copies}, "ball")
-    for name in ("ana", "bo"):
-        assert abs(floats.payoff[name].value - balls.payoff[name].value) <= 1e-11 * balls.payoff[name].value
-        assert balls.payoff[name].error <= 1e-15 * balls.payoff[name].value
-
-
-def test_holdout_of_five_agents():
-    prior = cp.Discrete([0.1, 0.3, 0.5, 0.9], [0.25] * 4)
-    market = cp.Market([cp.Agent(name, 4, prior) for name in ("ana", "bo", "cy", "di", "ed")], horizon=10**6)
-    mechanism = cp.mechanism("holdout-h-etc", market=market)
-    floats = evaluate(market, mechanism)
-    balls = evaluate(market, mechanism, arithmetic="ball")
-    assert floats.payoff["ana"].value == pytest.approx(balls.payoff["ana"].value, rel=1e-11)
-    assert floats.payoff["ana"].value == pytest.approx(floats.payoff["ed"].value, rel=1e-13)
-    assert payoff(market, mechanism, {"ana": (2, 1, 1, 1)}) < floats.payoff["ana"].value
-    assert payoff(market, mechanism, {"ana": (2, 1, 1, 0)}) < floats.payoff["ana"].value
+    found = evaluate(market, mechanism, {"ana": copies}).payoff
+    assert [found["ana"].value, found["bo"].value] == pytest.approx([ana, bo], rel=1e-13)
+    assert max(own.error for own in found.values()) <= 2e-12 * horizon
 
 
 # --- facts -----------------------------------------------------------------------------------------------------------
@@ -82,14 +104,13 @@ def test_averages_that_are_equal_in_the_session_tie_here():
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 7, 100, 1000, 5000])
 def test_tie_nodes_integrate_every_power(degree):
-    nodes, weights = tie_nodes(degree, FLOATS)
+    nodes, weights = tie_nodes(degree)
     for k in {0, degree // 3, degree // 2, degree}:
         assert float(weights @ nodes**k) * (k + 1) == pytest.approx(1, rel=1e-12)
 
 
 @pytest.mark.parametrize("types", [((0.3, 2), (0.6, 1)), ((0.2, 1), (0.5, 2), (0.9, 1)), ((0.4, 3),), ((0, 2), (1, 1))])
-@pytest.mark.parametrize("arithmetic", [FLOATS, BALLS])
-def test_the_joint_law_of_exploration_and_commitment(types, arithmetic):
+def test_the_joint_law_of_exploration_and_commitment(types):
     m = 3
     means = [mean for mean, count in types for _ in range(count)]
     expected = {}
@@ -101,8 +122,7 @@ def test_the_joint_law_of_exploration_and_commitment(types, arithmetic):
         tied = [p for k, p in zip(outcome, means, strict=True) if k == max(outcome)]
         for p in tied:
             expected[p, sum(outcome)] = expected.get((p, sum(outcome)), 0) + chance / len(tied)
-    with ctx.workprec(PRECISION):
-        found = committed_sums(types, m, arithmetic)
+    found = committed_sums(types, m)
     for (mean, _), law in zip(types, found, strict=True):
         for number in range(m * len(means) + 1):
             weight = law.weights[number - law.low] if law.low <= number <= law.high else 0
@@ -115,14 +135,15 @@ def test_the_expected_minimum(rounds, parts):
     pmf = [math.comb(rounds, h) * chance**h * (1 - chance) ** (rounds - h) for h in range(rounds + 1)]
     for cap in {1, rounds // 3, rounds // 2, rounds - 1, rounds, 2 * rounds} - {0}:
         exact = sum(min(h, cap) * p for h, p in enumerate(pmf))
-        assert float(expected_minimum(rounds, chance, cap)) == pytest.approx(float(exact), rel=1e-15)
+        assert float(expected_minimum(rounds, chance, cap)) == pytest.approx(float(exact), rel=1e-14)
 
 
 def test_the_expected_minimum_at_a_long_horizon():
     assert float(expected_minimum(10**12, Fraction(1, 2), 1000)) == 1000
     assert float(expected_minimum(10**12, Fraction(1, 2), 10**12 - 5)) == 5 * 10**11
-    middle = 5 * 10**5 - float(expected_minimum(10**6, Fraction(1, 2), 5 * 10**5))
-    assert middle == pytest.approx(math.sqrt(10**6 / (8 * math.pi)), rel=1e-5)
+    for rounds, rel in ((10**6, 1e-5), (10**10, 1e-6), (10**15, 1e-6)):
+        middle = rounds // 2 - expected_minimum(rounds, Fraction(1, 2), rounds // 2)
+        assert middle == pytest.approx(math.sqrt(rounds / (8 * math.pi)), rel=rel)
     assert np.isfinite(middle)
 
 

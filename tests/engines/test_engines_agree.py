@@ -58,17 +58,16 @@ def test_the_closed_form_is_the_brute_force(name):
     def check(case):
         copies = full_copies(case.market.agents, case.copies)
         exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
-        assert_covers(closed_form(case.market, case.mechanism, copies, "float"), *exact)
-        proven = closed_form(case.market, case.mechanism, copies, "ball")
-        assert_covers(proven, *exact)
-        assert all(estimate.kind == "proven" for estimate in proven.payoff.values())
+        found = closed_form(case.market, case.mechanism, copies)
+        assert_covers(found, *exact)
+        assert all(estimate.kind == "exact" for estimate in found.payoff.values())
 
     check()
 
 
 @pytest.mark.parametrize("name", [*(name for name in COMMITTED if name in ON_ARMS), "structures"])
 def test_the_engines_agree_where_brute_force_cannot_follow(name):
-    """Longer horizons: tree, closed form in floats and in balls."""
+    """Longer horizons: tree and closed form."""
 
     @tried(name)
     @given(COMMITTED[name], COMMITTED[name])
@@ -77,12 +76,9 @@ def test_the_engines_agree_where_brute_force_cannot_follow(name):
         market = case.market.with_horizon(8 + case.market.horizon + 2 * other.market.horizon)
         copies = full_copies(market.agents, case.copies)
         leaves = tree(market, case.mechanism, copies)[market.horizon]
-        floats, balls = (closed_form(market, case.mechanism, copies, arithmetic) for arithmetic in ("float", "ball"))
+        law = closed_form(market, case.mechanism, copies)
         for agent in copies:
-            a, b, c = leaves.payoff[agent], floats.payoff[agent], balls.payoff[agent]
-            assert abs(a.value - c.value) <= a.error + c.error
-            assert abs(b.value - c.value) <= b.error + c.error
-            assert abs(b.value - c.value) <= 1e-10 * max(c.value, 1e-300)
+            assert abs(leaves.payoff[agent].value - law.payoff[agent].value) <= 1e-12 * market.horizon
 
     check()
 

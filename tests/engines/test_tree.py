@@ -61,5 +61,5 @@ def test_other_refusals_and_the_method():
     with pytest.raises(EngineError, match="whole number from 1"):
         tree(market, cp.mechanism("ucb1"), {"ana": (1, 1)}, [0])
     plain = tree(market, cp.mechanism("ucb1"), {"ana": (1, 1)})[9]
-    assert plain.payoff["ana"].kind == "estimated"
+    assert plain.payoff["ana"].kind == "exact"
     assert plain.payoff["ana"].error < 1e-11

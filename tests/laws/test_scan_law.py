@@ -7,7 +7,6 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
 
 import cloneproof as cp
 from cloneproof.boards.laws import champion_of_slots
@@ -22,10 +21,6 @@ def random_law(rng, *shape):
     """Probabilities in fractions; the last share is that of a draw that passes."""
     shares = [rng.randint(0, 4) for _ in range(math.prod(shape))]
     return np.array([Fraction(share, sum(shares) + rng.randint(1, 4)) for share in shares], object).reshape(shape)
-
-
-def balls(table):
-    return np.array([arb(fmpq(x.numerator, x.denominator)) for x in table.flat], object).reshape(table.shape)
 
 
 def enumerated(failing, draws):
@@ -47,9 +42,6 @@ def test_a_scan_ends_with_the_first_highest_count(seed):
     assert reached.tolist() == [failing.sum() ** j for j in range(draws + 1)]
     assert (best == enumerated(failing, draws)).all()
     assert scan.scan_law(draws, failing.astype(float))[1] == pytest.approx(best.astype(float), rel=1e-14)
-    with ctx.workprec(192):
-        in_balls = scan.scan_law(draws, balls(failing))[1]
-        assert all(one.overlaps(other) for one, other in zip(in_balls.flat, balls(best).flat, strict=True))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -100,9 +92,6 @@ def test_factors_are_averaged_over_who_comes_first(kinds):
             math.comb(len(others), k)
         )
     assert scan.order_averages(asked)[0].tolist() == expected
-    with ctx.workprec(192):
-        found = scan.order_averages([(number, balls(later), balls(first)) for number, later, first in asked])[0]
-        assert all(one.overlaps(arb(fmpq(x.numerator, x.denominator))) for one, x in zip(found, expected, strict=True))
 
 
 def test_one_function_knows_who_has_the_highest_count(monkeypatch):

@@ -160,9 +160,9 @@ def test_in_epochs_no_copy_pays_at_any_horizon(agents):
     made = own(market=market(1, agents), horizon="unknown", max_arms=4)
     for horizon in (7, 290, 400, 512, 530):
         case = market(horizon, agents)
-        honest = cp.evaluate(case, made, arithmetic="ball").payoff["a0"]
+        honest = cp.evaluate(case, made).payoff["a0"]
         for copies in ((2, 1), (2, 2), (5, 5)):
-            gain = cp.evaluate(case, made, {"a0": copies}, arithmetic="ball").payoff["a0"] - honest
+            gain = cp.evaluate(case, made, {"a0": copies}).payoff["a0"] - honest
             assert gain.high <= 1e-9
 
 

@@ -181,8 +181,8 @@ def test_labels_can_be_read_on_white():
 
 
 def test_words_of_an_honest_payoff_of_nothing(audits):
-    one = replace(audits["clone-proof"].worst, honest=cp.results.Estimate(0.0, 0.0, "proven", "by hand"))
-    paying = replace(one, gain=cp.results.Estimate(2.0, 0.0, "proven", "by hand"))
+    one = replace(audits["clone-proof"].worst, honest=cp.results.Estimate(0.0, 0.0, "exact", "by hand"))
+    paying = replace(one, gain=cp.results.Estimate(2.0, 0.0, "exact", "by hand"))
     assert percent(paying) == "from nothing"
     sentence = verdict_sentence(replace(audits["clone-proof"], verdict="exploitable", worst=paying))
     assert "from nothing" in sentence
@@ -192,7 +192,7 @@ def test_words_of_an_honest_payoff_of_nothing(audits):
 def test_numbers_and_priors_in_words():
     assert [number(v) for v in (0.0, 12.345, 1e6, 3e-7, math.inf)] == ["0.00", "12.35", "1,000,000", "3·10⁻⁷", "inf"]
     assert error_words(cp.results.Estimate(1, 0.0123, "confidence", "")).endswith("0.013")
-    assert error_words(cp.results.Estimate(1, 0.0, "proven", "")).endswith("0")
+    assert error_words(cp.results.Estimate(1, 0.0, "exact", "")).endswith("0")
     assert prior_words(cp.Point(0.6)) == "mean 0.6"
     assert "continuous" in prior_words(cp.Beta(2, 3))
 

@@ -72,7 +72,6 @@ def test_findings_survive_being_stored():
         "c",
         (Check("s", "claim", None, (CheckedNumber("e", HALF), CheckedNumber("n", 3))),),
         (table,),
-        {"k": {"v": [1]}},
     )
     assert Findings.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
     assert found.to_dict()["verdict"] == found.verdict == "undecided"

@@ -11,9 +11,9 @@ from cloneproof.market.market import full_copies
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def witness(market, mechanism, agent, copies, arithmetic="float"):
-    honest = cp.evaluate(market, mechanism, arithmetic=arithmetic).payoff[agent]
-    copied = cp.evaluate(market, mechanism, {agent: copies}, arithmetic=arithmetic).payoff[agent]
+def witness(market, mechanism, agent, copies):
+    honest = cp.evaluate(market, mechanism).payoff[agent]
+    copied = cp.evaluate(market, mechanism, {agent: copies}).payoff[agent]
     everybody = full_copies(market.agents, {agent: copies})
     return Witness(honest, copied, copied - honest, agent, copies, market, everybody)
 
@@ -31,7 +31,7 @@ def creators_audit():
         mechanism=mechanism,
         market=market,
         verdict="exploitable",
-        worst=witness(market, mechanism, "ana", (256, 1), arithmetic="ball"),
+        worst=witness(market, mechanism, "ana", (256, 1)),
         scope=AuditScope(
             "market",
             tuple(agent.name for agent in market.agents),

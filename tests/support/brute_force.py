@@ -11,24 +11,23 @@ is only for Bernoulli rewards here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
 from math import comb
 from typing import NamedTuple
 
-import flint
-from flint import fmpq
-
 from cloneproof.market import Copies, Market, arms_of, full_copies
 from cloneproof.mechanisms import Admission, Doubling, HoldOut, Mechanism, Sample
 from cloneproof.mechanisms.rule import Rule
 
-ZERO, ONE = fmpq(0), fmpq(1)
-Law = dict[int, fmpq]  # a distribution over the candidates of a level
-Event = tuple[int, fmpq]  # a round as a level sees it: the candidate and its reward
-Arms = tuple[tuple[fmpq, ...], ...]  # the mean of every arm of every agent
+ZERO, ONE = Fraction(0), Fraction(1)
+Law = dict[int, Fraction]  # a distribution over the candidates of a level
+Event = tuple[int, Fraction]  # a round as a level sees it: the candidate and its reward
+Arms = tuple[tuple[Fraction, ...], ...]  # the mean of every arm of every agent
 
 
 class Pull(NamedTuple):
@@ -36,7 +35,7 @@ class Pull(NamedTuple):
 
     agent: int
     arm: int
-    reward: fmpq
+    reward: Fraction
 
 
 History = tuple[Pull, ...]
@@ -46,11 +45,8 @@ class Level(NamedTuple):
     """All that a level knows: pulls and rewards of each candidate, and its first pick after exploration."""
 
     pulls: tuple[int, ...]
-    sums: tuple[fmpq, ...]
+    sums: tuple[Fraction, ...]
     first_pick: int | None
-
-    def __hash__(self) -> int:
-        return hash((self.pulls, tuple((total.p, total.q) for total in self.sums), self.first_pick))
 
 
 class State(NamedTuple):
@@ -59,7 +55,7 @@ class State(NamedTuple):
     round: int
     agents: Level | None
     arms: tuple[Level, ...]
-    held_out: tuple[tuple[int, fmpq], ...]
+    held_out: tuple[tuple[int, Fraction], ...]
 
 
 # ---- the expectation
@@ -76,7 +72,7 @@ def brute_force(
     regret = ZERO
 
     @cache
-    def outcome(arms: Arms) -> tuple[fmpq, ...]:
+    def outcome(arms: Arms) -> tuple[Fraction, ...]:
         return _totals(running, arms, market.family.name, horizon)
 
     for probability, means in _realisations(market):
@@ -89,10 +85,10 @@ def brute_force(
             for agent, reward in enumerate(rewards):
                 earned[agent] += weight * reward
     share = _exact(market.share)
-    return {name: _fraction(share * total) for name, total in zip(names, earned, strict=True)}, _fraction(regret)
+    return {name: share * total for name, total in zip(names, earned, strict=True)}, regret
 
 
-def _realisations(market: Market) -> Iterator[tuple[fmpq, Mapping[str, tuple[fmpq, ...]]]]:
+def _realisations(market: Market) -> Iterator[tuple[Fraction, Mapping[str, tuple[Fraction, ...]]]]:
     """Every vector of means with its probability; the weights as given, divided by their exact sum."""
     laws = []
     for agent in market.agents:
@@ -110,7 +106,7 @@ def _realisations(market: Market) -> Iterator[tuple[fmpq, Mapping[str, tuple[fmp
         yield probability, means
 
 
-def _samples(sample: Sample | Admission | None, arms: Arms, horizon: int) -> Iterator[tuple[fmpq, Arms]]:
+def _samples(sample: Sample | Admission | None, arms: Arms, horizon: int) -> Iterator[tuple[Fraction, Arms]]:
     """Every possible sample of the registered arms, all equally likely."""
     if sample is None:
         yield ONE, arms
@@ -118,7 +114,7 @@ def _samples(sample: Sample | Admission | None, arms: Arms, horizon: int) -> Ite
     if isinstance(sample, Admission):
         yield from _admissions(sample.first, arms)
         return
-    size = max(1, _floor(lambda: _ball(sample.factor) * flint.arb(horizon).log()))
+    size = max(1, _floor(lambda: _decimal(sample.factor) * Decimal(horizon).ln()))
     if sample.scope == "agent":
         kept = [list(combinations(own, min(size, len(own)))) for own in arms]
         deals = list(product(*kept))
@@ -127,10 +123,10 @@ def _samples(sample: Sample | Admission | None, arms: Arms, horizon: int) -> Ite
         subsets = combinations(labels, min(size, len(labels)))
         deals = [tuple(tuple(m for a, m in subset if a == agent) for agent in range(len(arms))) for subset in subsets]
     for deal in deals:
-        yield fmpq(1, len(deals)), deal
+        yield Fraction(1, len(deals)), deal
 
 
-def _admissions(first: int, arms: Arms) -> Iterator[tuple[fmpq, Arms]]:
+def _admissions(first: int, arms: Arms) -> Iterator[tuple[Fraction, Arms]]:
     """Every set of arms that may be admitted, with its probability."""
     labels = [(agent, place) for agent, own in enumerate(arms) for place in range(len(own))]
     for admitted, weight in _admitted(first, len(labels)).items():
@@ -139,15 +135,15 @@ def _admissions(first: int, arms: Arms) -> Iterator[tuple[fmpq, Arms]]:
 
 
 @cache
-def _admitted(first: int, arms: int) -> dict[tuple[int, ...], fmpq]:
+def _admitted(first: int, arms: int) -> dict[tuple[int, ...], Fraction]:
     """Arms in every order, the k-th kept with probability min(1, first / k): the definition, coin by coin."""
-    chances: dict[tuple[int, ...], fmpq] = {}
+    chances: dict[tuple[int, ...], Fraction] = {}
     orders = list(permutations(range(arms)))
     for order in orders:
         for coins in product((True, False), repeat=arms):
-            weight = fmpq(1, len(orders))
+            weight = Fraction(1, len(orders))
             for k, kept in enumerate(coins, 1):
-                chance = min(ONE, fmpq(first, k))
+                chance = min(ONE, Fraction(first, k))
                 weight *= chance if kept else 1 - chance
             if weight:
                 key = tuple(sorted(arm for arm, kept in zip(order, coins, strict=True) if kept))
@@ -155,13 +151,13 @@ def _admitted(first: int, arms: int) -> dict[tuple[int, ...], fmpq]:
     return chances
 
 
-def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tuple[fmpq, ...]:
+def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tuple[Fraction, ...]:
     """Expected rewards of each agent and the expected sum of the means pulled, over every history of these arms."""
-    known: dict[State, tuple[fmpq, ...]] = {}
+    known: dict[State, tuple[Fraction, ...]] = {}
     nothing = (ZERO,) * (len(arms) + 1)
     counts = [len(own) for own in arms]
 
-    def ahead(history: History) -> tuple[fmpq, ...]:
+    def ahead(history: History) -> tuple[Fraction, ...]:
         if len(history) == horizon:
             return nothing
         state = _observed(mechanism, counts, history)
@@ -183,7 +179,7 @@ def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tupl
     return ahead(())
 
 
-def _rewards(family: str, mean: fmpq) -> list[tuple[fmpq, fmpq]]:
+def _rewards(family: str, mean: Fraction) -> list[tuple[Fraction, Fraction]]:
     """The possible rewards of a pull as (probability, reward)."""
     if family == "deterministic":
         return [(ONE, mean)]
@@ -209,7 +205,7 @@ def _observed(mechanism: Mechanism, counts: Sequence[int], history: History) -> 
         _level([(pull.arm, pull.reward) for pull in since if pull.agent == agent], count, mechanism.arm.explore)
         for agent, count in enumerate(counts)
     )
-    held_out: list[tuple[int, fmpq]] = []
+    held_out: list[tuple[int, Fraction]] = []
     if isinstance(mechanism.score, HoldOut):
         for agent, count in enumerate(counts):
             counted = history[:trial] if mechanism.agent.commits else history
@@ -230,7 +226,7 @@ def _level(events: Sequence[Event], candidates: int, explore: int) -> Level:
     return Level(tuple(pulls), tuple(sums), first_pick)
 
 
-def _choices(mechanism: Mechanism, counts: Sequence[int], state: State) -> Iterator[tuple[fmpq, int, int]]:
+def _choices(mechanism: Mechanism, counts: Sequence[int], state: State) -> Iterator[tuple[Fraction, int, int]]:
     """Every (probability, agent, arm) that the mechanism may pull now."""
     if state.agents is None:
         _, explore = _epoch(mechanism, state.round)
@@ -257,7 +253,7 @@ def _places(counts: Sequence[int]) -> list[tuple[int, int]]:
     return [(agent, arm) for agent, count in enumerate(counts) for arm in range(count)]
 
 
-def _averages(level: Level) -> list[fmpq | None]:
+def _averages(level: Level) -> list[Fraction | None]:
     return [total / n if n else None for n, total in zip(level.pulls, level.sums, strict=True)]
 
 
@@ -269,14 +265,14 @@ def _epoch(mechanism: Mechanism, now: int) -> tuple[int, int]:
     while 2**number < now:
         number += 1
     start = 0 if number == 1 else 2 ** (number - 1)
-    return start, max(1, _floor(lambda: flint.arb(2**number).log() ** _ball(power)))
+    return start, max(1, _floor(lambda: Decimal(2**number).ln() ** _decimal(power)))
 
 
 # ---- a level's pick
 
 
 def _pick(
-    rule: Rule, explore: int, level: Level, scores: Sequence[fmpq | None], fresh: Sequence[int] | None = None
+    rule: Rule, explore: int, level: Level, scores: Sequence[Fraction | None], fresh: Sequence[int] | None = None
 ) -> Law:
     everybody = range(len(level.pulls))
     if min(level.pulls) < explore:
@@ -314,7 +310,7 @@ def _pick(
     return _evenly([k for k in everybody if known[k] == best])
 
 
-def _steadily(rule: Rule, level: Level, scores: Sequence[fmpq | None], fresh: Sequence[int] | None) -> Law:
+def _steadily(rule: Rule, level: Level, scores: Sequence[Fraction | None], fresh: Sequence[int] | None) -> Law:
     """The highest mean + sqrt(constant ln T / n) over the rewards that count; without one, below everybody."""
     counted = level.pulls if fresh is None else fresh
     known = {k: (score, n) for k, (score, n) in enumerate(zip(scores, counted, strict=True)) if score is not None}
@@ -325,17 +321,17 @@ def _steadily(rule: Rule, level: Level, scores: Sequence[fmpq | None], fresh: Se
 
 
 @cache
-def _chance_of_largest(own: tuple[int, int], others: tuple[tuple[int, int], ...]) -> fmpq:
+def _chance_of_largest(own: tuple[int, int], others: tuple[tuple[int, int], ...]) -> Fraction:
     """P(a draw from Beta(1 + ones, 1 + zeros) exceeds those of the others); (coins, ones) of each.
 
     Coefficients of polynomials in x, by definition: x^ones (1 - x)^zeros over its integral; integrated term by term.
     """
 
-    def density(coins: int, ones: int) -> list[fmpq]:
-        shape = [ZERO] * ones + [fmpq((-1) ** k * comb(coins - ones, k)) for k in range(coins - ones + 1)]
+    def density(coins: int, ones: int) -> list[Fraction]:
+        shape = [ZERO] * ones + [Fraction((-1) ** k * comb(coins - ones, k)) for k in range(coins - ones + 1)]
         return [c / sum(integral(shape)) for c in shape]
 
-    def integral(polynomial: list[fmpq]) -> list[fmpq]:
+    def integral(polynomial: list[Fraction]) -> list[Fraction]:
         return [ZERO, *(c / (k + 1) for k, c in enumerate(polynomial))]
 
     product_of_all = density(*own)
@@ -350,53 +346,53 @@ def _chance_of_largest(own: tuple[int, int], others: tuple[tuple[int, int], ...]
 
 def _evenly(candidates: Iterable[int]) -> Law:
     those = list(candidates)
-    return dict.fromkeys(those, fmpq(1, len(those)))
+    return dict.fromkeys(those, Fraction(1, len(those)))
 
 
 @cache
-def _highest_ucb(statistics: frozenset[tuple[fmpq, int]], constant: float, slow: bool, clock: int) -> tuple[fmpq, int]:
+def _highest_ucb(
+    statistics: frozenset[tuple[Fraction, int]], constant: float, slow: bool, clock: int
+) -> tuple[Fraction, int]:
     """The (mean, pulls) of highest mean + sqrt(constant ln t / n).
 
     Only equal statistics tie: ln t is transcendental for a whole t >= 2 (Lindemann), and so is its rational multiple
-    times sqrt(t); if different pulls gave equal priorities, it would be algebraic. So balls decide, if fine enough.
+    times sqrt(t); if different pulls gave equal priorities, it would be algebraic. So enough digits decide.
     """
     if clock == 1:
         assert len(statistics) == 1, "ln 1 = 0, but then only one candidate can have been explored"
         return next(iter(statistics))
 
-    def priority(mean: fmpq, pulls: int) -> flint.arb:
-        square = _ball(constant) * flint.arb(clock).log() / pulls
-        return _ball(mean) + (square * flint.arb(clock).sqrt() if slow else square).sqrt()
+    def priority(mean: Fraction, pulls: int) -> Decimal:
+        square = _decimal(constant) * Decimal(clock).ln() / pulls
+        return _decimal(mean) + (square * Decimal(clock).sqrt() if slow else square).sqrt()
 
     first, *others = sorted(statistics)
     for other in others:
-        bits, lead = 64, flint.arb(0)
-        while not (lead > 0 or lead < 0):
-            bits *= 2
-            with flint.ctx.workprec(bits):
+        digits, lead = 20, Decimal(0)
+        while abs(lead) < Decimal(10) ** (5 - digits):
+            digits *= 2
+            with localcontext(prec=digits):
                 lead = priority(*other) - priority(*first)
         first = other if lead > 0 else first
     return first
 
 
-def _exact(number: float) -> fmpq:
-    return fmpq(*number.as_integer_ratio())
+def _exact(number: float) -> Fraction:
+    return Fraction(number)
 
 
-def _fraction(number: fmpq) -> Fraction:
-    return Fraction(int(number.p), int(number.q))
+def _decimal(number: float | Fraction) -> Decimal:
+    exact = Fraction(number)
+    return Decimal(exact.numerator) / exact.denominator
 
 
-def _ball(number: float | fmpq) -> flint.arb:
-    return flint.arb(number if isinstance(number, fmpq) else _exact(number))
-
-
-def _floor(value: Callable[[], flint.arb]) -> int:
+def _floor(value: Callable[[], Decimal]) -> int:
     """The floor of a number that is known to any precision."""
-    bits = 128
+    digits = 20
     while True:
-        with flint.ctx.workprec(bits):
-            whole = value().floor().unique_fmpz()
-        if whole is not None:
-            return int(whole)
-        bits *= 2
+        with localcontext(prec=digits):
+            number, unsure = value(), Decimal(10) ** (5 - digits)
+            low, high = (math.floor(number - unsure), math.floor(number + unsure))
+        if low == high:
+            return low
+        digits *= 2

@@ -37,6 +37,6 @@ def test_every_library_that_can_change_a_number_is_named():
     graph = grimp.build_graph("cloneproof", include_external_packages=True, cache_dir=None)
     imported = graph.find_upstream_modules("cloneproof.sweeps.tasks")
     foreign = {name.partition(".")[0] for name in imported} - set(sys.stdlib_module_names) - {"cloneproof"}
-    named = {{"python-flint": "flint"}.get(name, name) for name in LIBRARIES}
+    named = set(LIBRARIES)
     others = {"tomli_w", "rich", "pandas", "llvmlite", "cupy", "IPython"}  # shown, or beside numba
     assert named <= foreign <= named | others

@@ -87,7 +87,6 @@ def test_an_error_in_point_733_is_found_beforehand_and_names_the_point():
         ({"runs": 0}, "point 1 .*expected runs to be a whole number from 1"),
         ({"runs": None}, "point 1 .*expected runs"),
         ({"engine": "treee"}, "point 1 .*expected engine to be one of .*did you mean 'tree'"),
-        ({"engine": "tree", "arithmetic": "ball"}, "point 1 .*'ball' expects engine 'closed-form'"),
         ({"confidence": 1.5}, "point 1 .*confidence"),
         ({"question": "guess"}, "point 1 .*expected question to be one of"),
         ({"question": "audit", "copies": [{"ana": [2, 1]}]}, "point 1 .*expected no 'copies' for the question 'audit'"),

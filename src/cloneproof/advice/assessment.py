@@ -120,7 +120,7 @@ def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[Verdict, flo
     if len(ceilings) < len(cases):
         raise NotRankedError("it has no promise for originals of different priors")
     largest = max(ceilings, key=lambda most: most.high)
-    proven = all(most.kind == "proven" for most in ceilings)
+    proven = not any(most.heuristic for most in ceilings)
     provable = proven or (not mechanism.bar and market.most_originals <= MOST_PROVEN)
     sure = "proven" if proven else f"{largest.method}{' here; `audit` proves it' if provable else ''}"
     more = f" more than {largest.high:.2g} rewards over the whole run" if largest.high else ""
@@ -144,9 +144,9 @@ def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> st
 
 
 def quick_audit(market: Market, mechanism: Mechanism, search: Search) -> Audit:
-    """Audit in floats with counted errors; ball arithmetic takes seconds in a large market."""
+    """Audit by the same search."""
     question = checked_question(market, mechanism, tolerance=TOLERANCE)
-    return answer(question, search, Deadline(search.seconds), enclose=False)
+    return answer(question, search, Deadline(search.seconds))
 
 
 def relative_gain(audited: Audit) -> float:

@@ -116,7 +116,7 @@ def _assessed_row(market: Market, entry: AssessedMechanism, most: float) -> Fron
     computed = entry.verdict == "undecided"  # a ceiling without a guarantee
     nothing = market.ends == "at-horizon" or not entry.gain
     at_most = None if computed else 0.0 if nothing else entry.gain
-    found = Estimate(entry.gain, 0.0, "estimated", "a ceiling that is computed", True) if computed else None
+    found = Estimate(entry.gain, 0.0, "exact", "a ceiling that is computed", True) if computed else None
     lost = as_part(entry.regret, most)
     return FrontierRow(entry.mechanism, lost, at_most, found, account=entry.account_gain)
 

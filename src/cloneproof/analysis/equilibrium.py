@@ -133,7 +133,7 @@ class CopyGame:
     def _best_response(self, profile: FullCopies, agent: str) -> BestResponse:
         gains = self.gains(profile, agent)
         if not gains:
-            nothing = Estimate(0.0, 0.0, "proven", "there is nothing else to register")
+            nothing = Estimate(0.0, 0.0, "exact", "there is nothing else to register")
             return BestResponse(profile[agent], nothing, False)
         slack = self.tolerance * abs(self.evaluation(profile).payoff[agent].value)
         most = max(gain.value for gain in gains.values())

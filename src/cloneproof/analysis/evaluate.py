@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import known, one_of, ungrouped, whole
+from cloneproof._checks import known, ungrouped, whole
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxJob, black_box_runs
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
@@ -32,7 +32,6 @@ from cloneproof.mechanisms.parameters.theorems import outside_conditions
 
 EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]
 ExactEngine = Literal["auto", "closed-form", "tree"]
-ArithmeticName = Literal["float", "ball"]
 MOST_HORIZONS = 100_000  # `checked_horizons` takes at most this many.
 
 
@@ -40,11 +39,10 @@ def exact_evaluations(
     worlds: Iterable[tuple[Market, Mechanism]],
     copies: FullCopies,
     engine: ExactEngine = "auto",
-    arithmetic: ArithmeticName = "float",
 ) -> tuple[dict[int, Evaluation], list[str]]:
     """One market at several horizons, each with its mechanism; also says why the closed form was not used.
 
-    The tree computes all horizons of equal mechanisms in one pass. Only the closed form computes in balls.
+    The tree computes all horizons of equal mechanisms in one pass.
     """
     at_horizon = {market.horizon: (market, mechanism) for market, mechanism in worlds}
     evaluations: dict[int, Evaluation] = {}
@@ -52,7 +50,7 @@ def exact_evaluations(
     if engine != "tree":
         for horizon, (market, mechanism) in at_horizon.items():
             try:
-                evaluations |= _exactly("closed-form", market, mechanism, copies, [horizon], arithmetic)
+                evaluations |= _exactly("closed-form", market, mechanism, copies, [horizon])
             except EngineError as refusal:
                 if engine == "closed-form":
                     raise
@@ -75,14 +73,13 @@ def _exactly(
     mechanism: Mechanism,
     copies: FullCopies,
     horizons: Sequence[int],
-    arithmetic: ArithmeticName = "float",
 ) -> dict[int, Evaluation]:
     """Return the sum over plays at each horizon by the tree, or by the closed form at the market's own."""
 
     def evaluated(own: Market, running: Mechanism, rounds: Sequence[int]) -> dict[int, Evaluation]:
         if engine == "tree":
             return tree(own, running, copies, rounds)
-        return {own.horizon: closed_form(own, running, copies, arithmetic)}
+        return {own.horizon: closed_form(own, running, copies)}
 
     return summed_plays(market, mechanism, horizons, evaluated)
 
@@ -101,7 +98,6 @@ def evaluate(
     mechanism: Mechanism | BlackBox,
     copies: Copies | None = None,
     engine: EngineName = "auto",
-    arithmetic: ArithmeticName = "float",
     *,
     confidence: float = 0.99,
     threads: int | None = None,
@@ -122,8 +118,6 @@ def evaluate(
     engine : {"auto", "closed-form", "tree", "monte-carlo"}, default "auto"
         "auto" takes the closed form if there is one, else the state tree, else Monte Carlo; the notes say why an
         exact engine was not used.
-    arithmetic : {"float", "ball"}, default "float"
-        "ball" (closed form only) returns a rigorous enclosure, of kind "proven".
     confidence : float, default 0.99
         Monte Carlo: the probability with which each interval holds by itself, wherever the sampling stopped.
     threads : int, optional
@@ -159,25 +153,24 @@ def evaluate(
     """
     full = full_copies(checked_market(market).agents, copies)
     known(engine, get_args(EngineName), "engine", EngineError)
-    one_of(arithmetic, get_args(ArithmeticName), "arithmetic", EngineError)
     check_mechanism_or_box(mechanism)
     check_sampling(confidence=confidence, threads=threads, progress=progress)
     threads, search = whole(threads), search.within(seconds)
     options = (search.runs, confidence, search.seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
-        if engine not in ("auto", "monte-carlo") or arithmetic != "float":
+        if engine not in ("auto", "monte-carlo"):
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'monte-carlo'")
         check_fixed_end(market, "a black box")
         with black_box_runs(threads, search.seconds) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, search.seed)
             return sample(box_job, *options, outcomes=outcomes, parallel=False, bounds=search.bounds or FREE)
     notes: list[str] = []
-    clock, engines = Deadline(search.seconds), _candidates(engine, arithmetic)
+    clock, engines = Deadline(search.seconds), _candidates(engine)
     for name in engines:
         try:
             with clock.share(1 if name == engines[-1] else 2).for_engines():
                 if name != "monte-carlo":
-                    exact = _exactly(name, market, mechanism, full, [market.horizon], arithmetic)
+                    exact = _exactly(name, market, mechanism, full, [market.horizon])
                     evaluation = exact[market.horizon]
                 else:
                     left = None if clock.left is None else max(clock.left, 1e-3)
@@ -273,11 +266,7 @@ def evaluate_horizons(
     }
 
 
-def _candidates(engine: EngineName, arithmetic: ArithmeticName) -> tuple[EngineName, ...]:
-    if arithmetic == "ball":
-        if engine not in ("auto", "closed-form"):
-            raise EngineError(f"arithmetic 'ball' expects engine 'closed-form', got {engine!r}; leave the engine out")
-        return ("closed-form",)
+def _candidates(engine: EngineName) -> tuple[EngineName, ...]:
     return ("closed-form", "tree", "monte-carlo") if engine == "auto" else (engine,)
 
 

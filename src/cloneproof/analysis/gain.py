@@ -23,7 +23,6 @@ from cloneproof._data import Data
 from cloneproof._sections import Result
 from cloneproof.analysis.deviations import CopiesOf, Deviation, World, honesty
 from cloneproof.analysis.evaluate import (
-    ArithmeticName,
     ExactEngine,
     check_mechanism_or_box,
     exact_evaluations,
@@ -137,7 +136,6 @@ def exact_payoffs(
     markets: Sequence[MarketUnder],
     deviation: Deviation,
     engine: ExactEngine = "auto",
-    arithmetic: ArithmeticName = "float",
 ) -> dict[int, Payoff]:
     """Return what the agent is paid for a deviation in one market at several horizons, by horizon.
 
@@ -149,7 +147,7 @@ def exact_payoffs(
     by_segment: dict[int, Mapping[str, Estimate]] = {}
     for worlds in zip(*(deviation.worlds(market) for market, _ in markets), strict=True):
         at_horizons = [(world.market, mechanism) for world, (_, mechanism) in zip(worlds, markets, strict=True)]
-        evaluations, _ = exact_evaluations(at_horizons, worlds[0].copies, engine, arithmetic)
+        evaluations, _ = exact_evaluations(at_horizons, worlds[0].copies, engine)
         for horizon, evaluation in evaluations.items():
             paid[horizon] += [(worlds[0].chance, evaluation.payoff[account]) for account in deviation.accounts]
             by_segment[horizon] = payoff_of(evaluation, deviation.agent).by_segment
@@ -173,13 +171,12 @@ def exact_gain(
     mechanism: Mechanism,
     deviation: Deviation,
     engine: ExactEngine = "auto",
-    arithmetic: ArithmeticName = "float",
     *,
     against: Deviation | None = None,
 ) -> Finding:
     """Return what a deviation gains over honest registration, or over another deviation, by an exact engine."""
     honest, paid = (
-        exact_payoffs([(market, mechanism)], registered, engine, arithmetic)[market.horizon]
+        exact_payoffs([(market, mechanism)], registered, engine)[market.horizon]
         for registered in (against or honesty(market, deviation.agent), deviation)
     )
     return compared(honest, paid)

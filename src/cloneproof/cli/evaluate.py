@@ -31,7 +31,6 @@ from cloneproof.cli.options import (
 from cloneproof.cli.output import command_progress, print_json, print_result, print_sections
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.sampler import SamplingStatus
-from cloneproof.errors import EngineError
 from cloneproof.market.market import FullCopies, full_copies
 from cloneproof.market.toml import load_market
 from cloneproof.report.answers import horizons_sections
@@ -45,7 +44,6 @@ def evaluate(
     settings: Settings = None,
     copies: CopiesOption = None,
     engine: Annotated[str, option("NAME", "auto, closed-form, tree or monte-carlo.")] = "auto",
-    arithmetic: Annotated[str, option("KIND", "float, or ball for proven error bounds.")] = "float",
     horizons: Annotated[str | None, option("FIRST:LAST", "Evaluate every horizon from FIRST to LAST.")] = None,
     runs: Annotated[
         int | None, option("N", "Monte Carlo: at most N runs.", show_default="1000, unless a limit is set")
@@ -76,15 +74,11 @@ def evaluate(
                 words = f"{name}, {rate:.2g} pulls/s"
                 bar.update(task, completed=status.totals.runs, total=status.most, description=words)
 
-            how: dict[str, Any] = {"engine": engine, "arithmetic": arithmetic, "confidence": confidence}
+            how: dict[str, Any] = {"engine": engine, "confidence": confidence}
             search = Search(seconds=seconds, runs=runs, seed=seed, bounds=bounds, device=device)  # type: ignore[arg-type]
             how |= {"threads": threads, "search": search, "progress": report}
             by_horizon = {market.horizon: evaluate_once(market, mechanism_for(market), full, **how)}
         else:
-            if arithmetic != "float":
-                raise EngineError(
-                    f"--horizons expects floats, got --arithmetic {arithmetic}; ask for one horizon at a time"
-                )
             by_horizon = evaluate_horizons(market, mechanism_for, checked_horizons(horizons), full, engine)  # type: ignore[arg-type]
         bar.update(task, total=1, completed=1)
     if as_json:

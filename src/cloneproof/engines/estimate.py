@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 from cloneproof._data import Data
 from cloneproof._tables import Tabular
 
-ErrorKind = Literal["proven", "confidence", "asymptotic", "estimated"]
+ErrorKind = Literal["exact", "confidence", "asymptotic"]
 BoundsName = Literal["distribution-free", "asymptotic"]  # of what is sampled
-_ORDER: Final[tuple[ErrorKind, ...]] = ("proven", "confidence", "asymptotic", "estimated")  # the surest first
+_ORDER: Final[tuple[ErrorKind, ...]] = ("exact", "confidence", "asymptotic")  # the surest first
 
 
 @dataclass(frozen=True)
@@ -25,21 +25,21 @@ class Estimate(Data):
         The number itself.
     error : float
         The half-width: the true value lies in `value` +- `error`, in the sense of `kind`.
-    kind : {"proven", "confidence", "asymptotic", "estimated"}
-        "proven": it surely does, by interval arithmetic or by exact arithmetic and its rounding. "confidence": it does
-        with the probability that the method states. "asymptotic": it does with that probability in the limit of many
-        runs; for finitely many runs it guarantees nothing. "estimated": the error itself was estimated, e.g. from two
-        resolutions of a quadrature or from a count of roundings.
+    kind : {"exact", "confidence", "asymptotic"}
+        "exact": it does, by a law or an argument, in floats: a law's error is 1e-12 of the largest payoff in the
+        market, far more than its roundings. "confidence": it does with the probability that the method states.
+        "asymptotic": it does with that probability in the limit of many runs; for finitely many runs it guarantees
+        nothing.
     method : str
         How the number was obtained, in words.
     heuristic : bool
-        Whether an estimated error follows from no count and no theorem, such as that of a quadrature: it is likely to
+        Whether the error follows from no theorem, such as that of a quadrature from two resolutions: it is likely to
         be large enough, and no verdict rests on it. What is computed from such an estimate is heuristic too.
 
     Examples
     --------
-    >>> Estimate(2.0, 0.5, "proven", "by hand") - Estimate(1.0, 0.25, "proven", "by hand")
-    Estimate(value=1.0, error=0.7500000000000001, kind='proven', method='by hand')
+    >>> Estimate(2.0, 0.5, "exact", "by hand") - Estimate(1.0, 0.25, "exact", "by hand")
+    Estimate(value=1.0, error=0.7500000000000001, kind='exact', method='by hand')
     >>> Estimate(1.0, float("inf"), "confidence", "one run").to_dict()
     {'value': 1.0, 'error': None, 'kind': 'confidence', 'method': 'one run'}
     """
@@ -80,9 +80,9 @@ class Estimate(Data):
 def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
     """Sum weight times estimate; errors add, and each weight, product and sum may be rounded once.
 
-    >>> half = Estimate(1.0, 0.5, "proven", "by hand")
+    >>> half = Estimate(1.0, 0.5, "exact", "by hand")
     >>> weighted_sum([(0.5, half), (-0.25, half)])
-    Estimate(value=0.25, error=0.375000000000001, kind='proven', method='by hand')
+    Estimate(value=0.25, error=0.375000000000001, kind='exact', method='by hand')
     """
     value = math.fsum(weight * part.value for weight, part in parts)
     size = math.fsum(abs(weight) * (abs(part.value) + part.error) for weight, part in parts)

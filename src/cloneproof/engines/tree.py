@@ -25,7 +25,7 @@ from cloneproof._checks import count
 from cloneproof._clock import check_time
 from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
 from cloneproof.errors import EngineError
-from cloneproof.laws.arithmetic import legendre_nodes
+from cloneproof.laws.arithmetic import PART, legendre_nodes
 from cloneproof.laws.best import best_mean
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.market.priors import Beta, Prior, Uniform
@@ -34,8 +34,7 @@ from cloneproof.mechanisms.mechanism import Mechanism, plain_epochs
 from cloneproof.mechanisms.online.levels import ONE, TICK_BITS, ticks
 from cloneproof.mechanisms.rule import PriorityInputs, Rule, broken_rule, checked_chances
 
-METHOD = "state tree: forward recursion over statistics, floats"
-PART = 1e-12  # of the largest payoff: far more than positive terms lose that are added up and multiplied
+METHOD = "state tree: forward recursion over statistics"
 MOST_WORK = 1_000_000  # arms looked at, for each that may be picked in a state: some five seconds; more is refused
 FIRST_LOOK = 20_000  # after which the growth is extrapolated
 WORK_SECONDS = 5e-6
@@ -43,7 +42,7 @@ NEGLIGIBLE = 1e-30  # a chance of a state; all of those together are far below P
 MOST_NODES = 500  # of a uniform prior
 
 State = tuple[tuple[bool, tuple[Any, ...]], ...]
-Arm = tuple[int, int, int]  # an agent, one of its originals, one of that one's arms
+ArmPlace = tuple[int, int, int]  # an agent, one of its originals, one of that one's arms
 FRESH = (0, 0, False)  # statistics of an arm
 
 
@@ -67,10 +66,10 @@ def tree(
     for horizon, rewards in running.rewards(wanted).items():
         error = PART * horizon * running.largest
         payoff = {
-            agent.name: Estimate(share * paid, share * error, "estimated", METHOD)
+            agent.name: Estimate(share * paid, share * error, "exact", METHOD)
             for agent, paid in zip(market.agents, rewards, strict=True)
         }
-        lost = Estimate(horizon * best[0] - math.fsum(rewards), error + horizon * best[1], "estimated", METHOD)
+        lost = Estimate(horizon * best[0] - math.fsum(rewards), error + horizon * best[1], "exact", METHOD)
         found[horizon] = Evaluation(payoff, lost, "tree")
     return {horizon: found[horizon] for horizon in wanted}
 
@@ -264,7 +263,7 @@ class Recursion:
         average: float = worth / (max(1, seen) << TICK_BITS)
         return average
 
-    def _arms(self, state: State, agent: int, round_: int) -> Iterator[tuple[Arm, float, bool]]:
+    def _arms(self, state: State, agent: int, round_: int) -> Iterator[tuple[ArmPlace, float, bool]]:
         """Yield the arms that the level may pick, their chances, and whether it commits to them."""
         owners = range(len(state)) if self.flat else (agent,)
         arms = [
@@ -283,7 +282,7 @@ class Recursion:
         for number, chance, committing in self._picks(self.arm, clock, pulls, means, chosen):
             yield arms[number][:3], chance, committing
 
-    def _committed(self, state: State, agent: int, arm: Arm) -> State:
+    def _committed(self, state: State, agent: int, arm: ArmPlace) -> State:
         """Return the state after a level committed to an arm: what was counted on the level is forgotten."""
         return tuple(
             (

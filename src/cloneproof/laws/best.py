@@ -3,7 +3,7 @@
 A page has places of falling attention, and each provider stands in one of them at most, with the best of its originals.
 One place and one provider of all originals is the best mean of all. With v_0 < v_1 < .. all values of bests, rank m + 1
 is worth v_0 plus the sum over k of v_(k+1) - v_k times the chance that more than m providers have a best above v_k, and
-that number is a sum of independent coins (`rank_chances`). Numbers may be floats, fractions or balls.
+that number is a sum of independent coins (`rank_chances`). Numbers may be floats or fractions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Laws of counts: binomial ones, their sums, powers and mixtures, in floats or in balls.
+"""Laws of counts: binomial ones, their sums, powers and mixtures.
 
-Binomial laws are computed in balls first, so that float tables are correctly rounded; where thousands of them are
-needed, `binomial_floats` is a thousand times as fast. Only the window with all but NEGLIGIBLE of the probability is
-kept. Terms fall away from the mode, so the cut on one side is at most its first term times the number of terms.
+Binomial laws are computed in long doubles first; where thousands of them are needed, `binomial_floats` is faster. Only
+the window with all but NEGLIGIBLE of the probability is kept.
 """
 
 from __future__ import annotations
@@ -11,16 +10,15 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
-from itertools import accumulate
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import scipy
-from flint import arb, ctx, fmpz
 
 from cloneproof._arrays import FloatArray
 from cloneproof._clock import check_time
-from cloneproof.laws.arithmetic import NEGLIGIBLE, PRECISION, Arithmetic, Array, Number, ball, to_the_power
+from cloneproof.laws.arithmetic import NEGLIGIBLE, to_the_power
 
 DEVIATIONS = 8.5  # half a window of floats in standard deviations; a normal tail beyond it has mass 2e-17
 MARGIN = 20  # counts besides, which cover small means (Bernstein)
@@ -31,14 +29,12 @@ MISSING = 1e-12  # mass outside a window of floats, and rounding
 class CountLaw:
     """Weights of low, low + 1, .., which need not sum to 1 (a law of some event and a number together).
 
-    Weights are nonnegative and are only ever added and multiplied, so each is right up to a relative error of
-    `roundings` * 2^-53 to first order. `missing` bounds the mass outside the window.
+    Weights are nonnegative and are only ever added and multiplied. `missing` bounds the mass outside the window.
     """
 
     low: int
-    weights: Array
-    roundings: int = 1
-    cumulated: Array | None = None  # the weights up to each number, where they are known better than by adding up
+    weights: FloatArray
+    cumulated: FloatArray | None = None  # the weights up to each number, where they are known better than by adding up
     missing: float = 0.0
 
     @property
@@ -51,9 +47,9 @@ class CountLaw:
         """Expected number, of floats."""
         return float(np.dot(self.weights, np.arange(self.low, self.high + 1)) / self.weights.sum())
 
-    def on(self, low: int, high: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
+    def on(self, low: int, high: int) -> tuple[FloatArray, FloatArray]:
         """Return the weight below each number from low to high, and the weight at it."""
-        at, before = arithmetic.zeros(high - low + 1), arithmetic.zeros(high - low + 1)
+        at, before = np.zeros(high - low + 1), np.zeros(high - low + 1)
         below = np.cumsum(self.weights) if self.cumulated is None else self.cumulated
         first, last = max(low, self.low), min(high, self.high)
         if first <= last:
@@ -66,61 +62,49 @@ class CountLaw:
         return before, at
 
 
-def binomial_terms(rounds: int, chance: Fraction, count: int, step: int) -> Iterator[Number]:
-    """Yield P(Bin(rounds, chance) = count), 0 < chance < 1, then of counts above (step 1) or below (-1), as balls."""
-    p, up, down = ball(chance), arb(count + 1), arb(rounds - count + 1)
-    ways = arb(rounds + 1).lgamma() - up.lgamma() - down.lgamma()
-    term, odds = (ways + count * p.log() + (rounds - count) * (1 - p).log()).exp(), ball(chance / (1 - chance))
-    while 0 <= count <= rounds:
-        yield term
-        if step > 0:
-            term = term * odds * (rounds - count) / (count + 1)
-        else:
-            term = term * count / (odds * (rounds - count + 1))
-        count += step
-
-
-def _until_below(least: Number, terms: Iterable[Number]) -> Iterator[Number]:
-    for term in terms:
-        yield term
-        if term < least:
-            return
-
-
-@lru_cache(maxsize=4096)
-def binomial_window(rounds: int, mean: float | Fraction) -> tuple[int, tuple[Number, ...]]:
-    """Return the first count of the window and the probabilities from there on, as balls."""
-    chance = Fraction(mean)
-    if rounds == 0 or chance == 0:
-        return 0, (arb(1),)
-    if chance == 1:
-        return rounds, (arb(1),)
-    with ctx.workprec(PRECISION):
-        mode, least = min(rounds, int((rounds + 1) * chance)), ball(NEGLIGIBLE / (rounds + 1))
-        above, below = (list(_until_below(least, binomial_terms(rounds, chance, mode, step))) for step in (1, -1))
-    return mode - len(below) + 1, (*below[:0:-1], *above)
+def count_window(rounds: int, mean: float, likely: float = -math.log(NEGLIGIBLE)) -> tuple[int, int]:
+    """Return counts outside of which a binomial law has less than exp(-likely) on either side (Bernstein)."""
+    half = math.sqrt(2 * likely * rounds * mean * (1 - mean)) + likely + 2
+    return max(0, math.floor(rounds * mean - half)), min(rounds, math.ceil(rounds * mean + half))
 
 
 @lru_cache(maxsize=1024)
-def binomial_below(rounds: int, mean: float | Fraction) -> tuple[Number, ...]:
-    """Return the probability of at most each number of the window, as balls."""
-    with ctx.workprec(PRECISION):
-        return tuple(accumulate(binomial_window(rounds, mean)[1]))
+def binomial_window(rounds: int, mean: float | Fraction) -> tuple[int, Any, Any]:
+    """Return the first count of the window, the probabilities from there on and of at most each, in long doubles.
+
+    By ratios of neighbouring terms from the mode on, scaled to a sum of 1.
+    """
+    chance = Fraction(mean)
+    if rounds == 0 or chance in (0, 1):
+        return rounds * int(chance), np.ones(1, np.longdouble), np.ones(1, np.longdouble)
+    low, high = count_window(rounds, float(chance))
+    mode = min(high, max(low, int((rounds + 1) * chance)))
+    odds = _long(chance) / _long(1 - chance)
+    above, below = np.arange(mode, high, dtype=np.longdouble), np.arange(mode, low, -1, dtype=np.longdouble)
+    up = np.cumprod((rounds - above) / (above + 1) * odds)
+    down = np.cumprod(below / ((rounds - below + 1) * odds))
+    terms = np.concatenate([down[::-1], np.ones(1, np.longdouble), up])
+    terms /= terms.sum()
+    kept = np.flatnonzero(terms >= NEGLIGIBLE / (rounds + 1))
+    terms = terms[kept[0] : kept[-1] + 1]
+    return low + int(kept[0]), terms, np.minimum(np.cumsum(terms), 1)
+
+
+def _long(value: Fraction) -> Any:  # noqa: ANN401 (a long double)
+    return np.longdouble(value.numerator) / np.longdouble(value.denominator)
 
 
 @lru_cache(maxsize=2048)  # thousands of mixtures of a few hundred of them; a window has some 14 standard deviations
-def binomial(rounds: int, mean: float, arithmetic: Arithmetic) -> CountLaw:
-    """Return the law of the number of successes."""
-    low, window = binomial_window(rounds, mean)
-    weights = arithmetic.array(list(window))
-    weights.flags.writeable = False
-    return CountLaw(low, weights)
+def binomial(rounds: int, mean: float | Fraction) -> CountLaw:
+    """Return the law of the number of successes, with its distribution function.
 
-
-def binomial_with_cdf(rounds: int, mean: float | Fraction, arithmetic: Arithmetic) -> CountLaw:
-    """Return the law with its distribution function, rounded once, so that high powers of it are accurate."""
-    low, window = binomial_window(rounds, mean)
-    return CountLaw(low, arithmetic.array(list(window)), 1, arithmetic.array(list(binomial_below(rounds, mean))))
+    >>> binomial(2, 0.5).weights.tolist()
+    [0.25, 0.5, 0.25]
+    """
+    low, window, up_to = binomial_window(rounds, mean)
+    weights, cumulated = window.astype(float), up_to.astype(float)
+    weights.flags.writeable = cumulated.flags.writeable = False
+    return CountLaw(low, weights, cumulated)
 
 
 def float_window(rounds: int, mean: float, variance: float) -> tuple[int, int]:
@@ -163,36 +147,57 @@ def on_one_window(laws: Sequence[CountLaw], low: int, high: int) -> FloatArray:
 
 
 @lru_cache(maxsize=256)
-def expected_minimum(rounds: int, chance: Fraction, cap: int) -> Number:
-    """Return E min(H, cap) for H = Bin(rounds, chance), as a ball.
+def expected_minimum(rounds: int, chance: Fraction, cap: int) -> float:
+    """Return E min(H, cap) for H = Bin(rounds, chance).
 
-    Below the mean it is cap - sum_{h < cap} (cap - h) P(H = h), above it E H - sum_{h > cap} (h - cap) P(H = h): both
-    sums start at the cap and fall geometrically away from the mean, or within a few standard deviations of it.
+    It is c + (n p - c) F - c (1 - p) f, with F and f the chances that n - 1 rounds have fewer than c - 1 and exactly
+    c - 1 successes: E[H; H < c] = n p F, and H < c if these have fewer than c - 1, or c - 1 and the last round fails.
+
+    >>> expected_minimum(2, Fraction(1, 2), 1)
+    0.75
     """
-    mean = chance * rounds
     if cap >= rounds or chance == 0:
-        return ball(min(mean, Fraction(cap)) if chance == 0 else mean)
-    if chance == 1:
-        return arb(min(rounds, cap))
-    with ctx.workprec(PRECISION):
-        step = -1 if cap <= mean else 1
-        least = ball(Fraction(NEGLIGIBLE) / (rounds + 1) ** 2)
-        excess, term = arb(0), arb(1)
-        for distance, term in enumerate(_until_below(least, binomial_terms(rounds, chance, cap + step, step)), 1):
-            excess += distance * term
-        # what is left is at most rounds * rounds terms' worth of the last one, hence below NEGLIGIBLE
-        excess += arb(NEGLIGIBLE / 2, NEGLIGIBLE / 2) if term < least else arb(0)
-        return (ball(cap) if step < 0 else ball(mean)) - excess
+        return float(chance * rounds)
+    if cap <= 0 or chance == 1:
+        return float(max(0, min(rounds, cap)))
+    others, p = rounds - 1, float(chance)
+    fewer = scipy.special.betaincc(cap - 1, others - cap + 2, p) if cap > 1 else 0.0
+    exactly = _chance_of_count(others, cap - 1, chance)
+    return float(cap + float(chance * rounds - cap) * fewer - cap * float(1 - chance) * exactly)
 
 
-def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic) -> Iterator[tuple[int, Number]]:
+def _chance_of_count(rounds: int, count: int, chance: Fraction) -> float:
+    """Return a binomial probability by its distance from the mean, right also for 10^15 rounds (Loader 2000)."""
+    if count in (0, rounds):
+        return math.exp(rounds * math.log(chance if count else 1 - chance))
+    other, both = rounds - count, (_apart(count, rounds * chance), _apart(rounds - count, rounds * (1 - chance)))
+    stirling = _beyond_stirling(rounds) - _beyond_stirling(count) - _beyond_stirling(other)
+    return math.exp(stirling - sum(both)) * math.sqrt(rounds / (2 * math.pi * count * other))
+
+
+def _apart(count: int, mean: Fraction) -> float:
+    """Return count ln(count / mean) - (count - mean)."""
+    x = float((count - mean) / mean)
+    if abs(x) > 0.1:
+        return count * math.log1p(x) - float(count - mean)
+    return float(mean) * math.fsum((-x) ** k / (k * (k - 1)) for k in range(2, 20))
+
+
+def _beyond_stirling(number: int) -> float:
+    """Return ln n! - ln(sqrt(2 pi n) (n / e)^n)."""
+    if number < 16:
+        return math.lgamma(number + 1) - (number + 0.5) * math.log(number) + number - math.log(2 * math.pi) / 2
+    square = float(number) ** 2
+    return (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / number
+
+
+def hypergeometric(marked: int, others: int, draws: int) -> Iterator[tuple[int, float]]:
     """Yield the number of marked items among the drawn, with probabilities that are not negligible.
 
     The ways are exact whole numbers, rounded once: ways(k + 1) = ways(k) (marked - k) (draws - k) / ((k + 1) (others -
     draws + k + 1)).
 
-    >>> from cloneproof.laws.arithmetic import FLOATS
-    >>> list(hypergeometric(2, 2, 2, FLOATS))
+    >>> list(hypergeometric(2, 2, 2))
     [(0, 0.16666666666666666), (1, 0.6666666666666666), (2, 0.16666666666666666)]
     """
     least, most = max(0, draws - others), min(marked, draws)
@@ -201,17 +206,16 @@ def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic)
     for number in range(least, most + 1):
         chance = ways / total  # of whole numbers: rounded correctly, whatever their size
         if chance > NEGLIGIBLE:
-            yield number, arb(fmpz(ways)) / arb(fmpz(total)) if arithmetic.proven else chance
+            yield number, chance
         ways = ways * ((marked - number) * (draws - number)) // ((number + 1) * (others - draws + number + 1))
 
 
-def convolve(a: CountLaw, b: CountLaw, arithmetic: Arithmetic) -> CountLaw:
-    """Return the law of the sum of two independent numbers; a sum of positive products loses one rounding a term."""
+def convolve(a: CountLaw, b: CountLaw) -> CountLaw:
+    """Return the law of the sum of two independent numbers, without cancellation."""
     if len(a.weights) == 1 or len(b.weights) == 1:
-        return CountLaw(a.low + b.low, a.weights * b.weights, a.roundings + b.roundings + 1)
+        return CountLaw(a.low + b.low, a.weights * b.weights)
     check_time("closed form")
-    roundings = a.roundings + b.roundings + min(len(a.weights), len(b.weights))
-    return trim(CountLaw(a.low + b.low, arithmetic.convolve(a.weights, b.weights), roundings))
+    return trim(CountLaw(a.low + b.low, np.convolve(a.weights, b.weights)))
 
 
 def convolve_rows(rows: FloatArray, law: FloatArray) -> FloatArray:
@@ -227,34 +231,31 @@ def convolve_rows(rows: FloatArray, law: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(scipy.fft.irfft(product, points)[..., :size], 0.0))
 
 
-def power(law: CountLaw, exponent: int, arithmetic: Arithmetic) -> CountLaw:
+def power(law: CountLaw, exponent: int) -> CountLaw:
     """Return the law of the sum of that many independent numbers."""
-    if exponent == 0:
-        return CountLaw(0, arithmetic.array([1]), 0)
-    return to_the_power(law, exponent, partial(convolve, arithmetic=arithmetic))
+    return CountLaw(0, np.ones(1)) if exponent == 0 else to_the_power(law, exponent, convolve)
 
 
-def scale(law: CountLaw, factor: Number) -> CountLaw:
+def scale(law: CountLaw, factor: float) -> CountLaw:
     """Multiply every weight by a factor."""
-    return replace(law, weights=law.weights * factor, roundings=law.roundings + 2, cumulated=None)
+    return replace(law, weights=law.weights * factor, cumulated=None)
 
 
-def add_laws(laws: Iterable[CountLaw], arithmetic: Arithmetic) -> CountLaw:
+def add_laws(laws: Iterable[CountLaw]) -> CountLaw:
     """Add laws, weight by weight."""
     laws = list(laws)
     if len(laws) == 1:
         return laws[0]
     low, high = min(law.low for law in laws), max(law.high for law in laws)
-    total = arithmetic.zeros(high - low + 1)
+    total = np.zeros(high - low + 1)
     for law in laws:
         total[law.low - low : law.high - low + 1] += law.weights
-    roundings, missing = max(law.roundings for law in laws), max(law.missing for law in laws)
-    return CountLaw(low, total, roundings + len(laws), missing=missing)
+    return CountLaw(low, total, missing=max(law.missing for law in laws))
 
 
 def trim(law: CountLaw) -> CountLaw:
     """Drop negligible weights at both ends."""
-    kept = np.flatnonzero(~(law.weights < NEGLIGIBLE).astype(bool))
+    kept = np.flatnonzero(law.weights >= NEGLIGIBLE)
     if not len(kept):
-        return CountLaw(law.low, law.weights[:1], law.roundings)
-    return CountLaw(law.low + int(kept[0]), law.weights[kept[0] : kept[-1] + 1], law.roundings)
+        return CountLaw(law.low, law.weights[:1])
+    return CountLaw(law.low + int(kept[0]), law.weights[kept[0] : kept[-1] + 1])

@@ -10,7 +10,7 @@ Several agents take turns: the first draws of all, then the second draws of all,
 agents. For the draw at place j of one agent, another agent contributes the factor b^(j + 1) u^(s - 1 - j) if it comes
 earlier in the order, and b^j u^(s - j) if it comes later.
 
-Arrays hold floats, fractions or balls. All terms are nonnegative, so nothing cancels.
+Arrays hold floats or fractions. All terms are nonnegative, so nothing cancels.
 """
 
 from __future__ import annotations

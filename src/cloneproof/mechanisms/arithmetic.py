@@ -1,7 +1,7 @@
 """Logarithms, the KL-UCB bound and Beta variates with the same bits on every machine.
 
 C libraries may differ in the last bit of a logarithm, and a bandit that compares two priorities would then diverge.
-`ln` of a round is computed in ball arithmetic and rounded to the nearest double. Everything else uses the four basic
+`ln` of a round is computed in decimals and rounded to the nearest double. Everything else uses the four basic
 operations and square roots, which IEEE arithmetic rounds the same way everywhere, so that compiled code returns the
 same bits.
 
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 import threading
+from decimal import Context, Decimal, localcontext
 
-import flint
 import numpy as np
 
 from cloneproof._arrays import FloatArray
@@ -25,7 +25,7 @@ _table: list[float] = [0.0]  # ln 1; t = 0 is never asked for
 _growing = threading.Lock()
 _CHUNK = 1024
 _LONGEST = 2_000_000  # beyond this the table would take too much memory
-_PRECISION = 128
+_DECIMALS = Context(prec=50)
 LN_2 = 0.6931471805599453
 SQRT_HALF = 0.7071067811865476
 STEPS = 80  # enough for bisection alone; a safeguarded Newton iteration takes about six
@@ -51,7 +51,7 @@ def ln(t: int) -> float:
 
 
 def _logarithms(first: int, count: int) -> list[float]:
-    """Return `ln` of whole numbers from `first` on: by long doubles, and in balls where these may round otherwise."""
+    """Return `ln` of whole numbers from `first` on: by long doubles, in decimals where these may round otherwise."""
     wide = np.log(np.arange(first, first + count, dtype=np.longdouble))
     nearest = wide.astype(np.float64)
     doubt = 16 * np.finfo(np.longdouble).eps * wide  # sixteen units in the last place of a long double
@@ -63,8 +63,7 @@ def _logarithms(first: int, count: int) -> list[float]:
 
 
 def _ln(t: int) -> float:
-    with flint.ctx.workprec(_PRECISION):
-        return float(flint.arb(t).log())
+    return float(_DECIMALS.ln(Decimal(t)))
 
 
 def log_ratio(x: float) -> float:
@@ -178,16 +177,19 @@ def kl_exceeds(mean: float, pulls: float, width: float, level: float) -> bool:
 def _layers() -> tuple[FloatArray, FloatArray]:
     """Return the ends of the 256 layers of the ziggurat, from the peak down, and the density exp(-x^2 / 2) there.
 
-    All layers have the same area. Computed in ball arithmetic and rounded to the nearest double.
+    All layers have the same area. Computed in decimals and rounded to the nearest double.
     """
-    with flint.ctx.workprec(160):
-        tail = flint.arb("3.65415288536100877164542972039951576297485460")
+    with localcontext(_DECIMALS):
+        tail = Decimal("3.65415288536100877164542972039951576297485460")
         height = (-tail * tail / 2).exp()
-        area = tail * height + (flint.arb.pi() / 2).sqrt() * (tail / flint.arb(2).sqrt()).erfc()
-        ends, heights = [area / height, tail], [flint.arb(0), height]
+        mills = Decimal(0)  # the part of a normal law beyond the tail, by the density there: Laplace's fraction
+        for k in range(1200, 0, -1):
+            mills = k / (tail + mills)
+        area = height * (tail + 1 / (tail + mills))
+        ends, heights = [area / height, tail], [Decimal(0), height]
         while len(ends) < 256:
             heights.append(heights[-1] + area / ends[-1])
-            ends.append((-2 * heights[-1].log()).sqrt())
+            ends.append((-2 * heights[-1].ln()).sqrt())
         return (np.array([0.0, *map(float, reversed(ends))]), np.array([1.0, *map(float, reversed(heights))]))
 
 

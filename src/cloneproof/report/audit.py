@@ -169,7 +169,7 @@ def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
 def _ceiling(audit: Audit) -> list[Paragraph]:
     if audit.gain_at_most is None:
         return []
-    sure = "proven" if audit.gain_at_most.kind == "proven" else audit.gain_at_most.method
+    sure = "proven" if not audit.gain_at_most.heuristic else audit.gain_at_most.method
     return [
         Paragraph(f"Copies and withholding gain at most {number(audit.gain_at_most.high)} rewards in all ({sure}).")
     ]

@@ -57,7 +57,7 @@ def copies_words(row: FrontierRow) -> str:
     """Return what copies gain: nothing, at most a ceiling, or what was found.
 
     >>> from cloneproof import mechanism
-    >>> copies_words(FrontierRow(mechanism("ucb1"), Estimate(0.1, 0, "proven", ""), at_most=0.0))
+    >>> copies_words(FrontierRow(mechanism("ucb1"), Estimate(0.1, 0, "exact", ""), at_most=0.0))
     'nothing, proven'
     """
     if row.promise == "proven":

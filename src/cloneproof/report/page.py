@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cloneproof.report.style import Picture
 
 CODE = re.compile("`([^`]+)`")  # what is to be typed, within text
-PACKAGES = ("python", "cloneproof", "numpy", "scipy", "python-flint")  # whose versions a page names
+PACKAGES = ("python", "cloneproof", "numpy", "scipy")  # whose versions a page names
 _notebook_figures = count(1)  # several figures in one notebook need ids of their own
 
 

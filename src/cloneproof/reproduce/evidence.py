@@ -29,7 +29,7 @@ def all_of(answers: Sequence[bool | None]) -> bool | None:
 def above(estimate: Estimate, bound: float = 0.0) -> bool | None:
     """Return whether the number is above the bound: open where its interval contains the bound.
 
-    >>> above(Estimate(1.0, 0.5, "proven", "")), above(Estimate(1.0, 2.0, "proven", ""))
+    >>> above(Estimate(1.0, 0.5, "exact", "")), above(Estimate(1.0, 2.0, "exact", ""))
     (True, None)
     """
     return True if estimate.low > bound else False if estimate.high <= bound else None
@@ -63,11 +63,11 @@ def size(estimate: Estimate) -> Estimate:
     return replace(estimate, value=abs(estimate.value))
 
 
-def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "estimated", method: str = "floats") -> Estimate:
+def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "exact", method: str = "floats") -> Estimate:
     """Return a number whose only error is that part of it."""
     return Estimate(value, relative * abs(value), kind, method)
 
 
-def in_balls(market: Market, mechanism: Mechanism, copies: tuple[int, ...]) -> Finding:
-    """Return what Ana is paid for copies and for honest registration, and the difference, in ball arithmetic."""
-    return exact_gain(market, mechanism, CopiesOf("ana", copies), "closed-form", "ball")
+def by_law(market: Market, mechanism: Mechanism, copies: tuple[int, ...]) -> Finding:
+    """Return what Ana is paid for copies and for honest registration, and the difference, by the closed form."""
+    return exact_gain(market, mechanism, CopiesOf("ana", copies), "closed-form")

@@ -102,9 +102,9 @@ def _sure(value: TableCell) -> str:
     """Return what the error bound means, in a word; the methods in full stand at the end of the section."""
     if not isinstance(value, Estimate):
         return ""
-    if value.kind == "estimated":
-        return "computed in floats" if value.error <= ROUNDING * max(1.0, abs(value.value)) else "sampled"
-    return "proven" if value.kind == "proven" else "sampled, the bound holds at its confidence"
+    if value.kind == "exact":
+        return "computed"
+    return "sampled, the bound holds at its confidence"
 
 
 def _methods(findings: Findings) -> list[str]:
@@ -129,7 +129,7 @@ def _table(table: FindingsTable) -> dict[str, Any]:
 def cell_words(value: TableCell) -> str:
     """Return a number as a reader wants it: an estimate with its error, unless that is no more than rounding.
 
-    >>> cell_words(Estimate(0.25, 1e-12, "proven", "")), cell_words(7000)
+    >>> cell_words(Estimate(0.25, 1e-12, "exact", "")), cell_words(7000)
     ('0.25', '7,000')
     """
     if isinstance(value, Estimate):

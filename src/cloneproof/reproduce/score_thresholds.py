@@ -18,7 +18,6 @@ import numpy as np
 from cloneproof._arrays import FloatArray
 from cloneproof.engines.closed_form.commitment import Phases, agent_score, commitment_of_types
 from cloneproof.engines.closed_form.rewards import Bernoulli, Deterministic, RewardLaw
-from cloneproof.laws.arithmetic import FLOATS
 from cloneproof.laws.means import CopiedOriginal, ExactAtoms, MeanCounts, merge_equal_means, prior_mean, realisations
 from cloneproof.laws.points import exact_points
 from cloneproof.market import Market
@@ -43,7 +42,7 @@ class TwoPhases:
         assert award > 0
         means = {value for atoms in priors for value, _ in atoms}
         coins = market.family.law == "coin"
-        rewards = Bernoulli(FLOATS) if coins else Deterministic.of(means, FLOATS)
+        rewards = Bernoulli() if coins else Deterministic.of(means)
         return cls(float(market.share), priors, Phases(mechanism, mechanism.agent_rounds, award), rewards)
 
 

@@ -180,7 +180,7 @@ def exploration_slack(mechanism: Mechanism, means: Sequence[float], horizon: int
     honest = rp_regret(mechanism, Instance(tuple(means), (1,) * originals), horizon)
     room = min(horizon, (originals + 1) * mechanism.arm_rounds) * gap
     rounding = 4 * (originals + 2) * room * 2.0**-53
-    return Estimate(room, rounding, "proven", "arithmetic") - honest
+    return Estimate(room, rounding, "exact", "arithmetic") - honest
 
 
 def least_slack(mechanism: Mechanism, support: Sequence[float], originals: int, horizon: int) -> Estimate:

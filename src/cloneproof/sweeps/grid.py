@@ -27,7 +27,7 @@ import tomli_w
 
 from cloneproof._checks import known, one_of, toml_tables, whole
 from cloneproof.analysis.audit.question import OpponentsName, checked_question
-from cloneproof.analysis.evaluate import ArithmeticName, EngineName
+from cloneproof.analysis.evaluate import EngineName
 from cloneproof.analysis.search import Search
 from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import CloneproofError, MechanismError, SweepError, brief
@@ -46,13 +46,13 @@ MOST_POINTS = 10_000_000
 
 COMMON: Final = ("question", "market", "mechanism", "horizon", "seed", "runs")
 OWN: Final[Mapping[Query, tuple[str, ...]]] = {
-    "evaluate": ("copies", "engine", "arithmetic", "confidence"),
+    "evaluate": ("copies", "engine", "confidence"),
     "gain": ("copies", "agent", "confidence"),
     "audit": ("agent", "max_copies", "opponents", "withhold", "tolerance"),
 }
 DEFAULTS: Final[Mapping[str, Any]] = {
     "question": "evaluate", "copies": None, "horizon": None, "seed": 0, "runs": 1000, "engine": "auto",
-    "arithmetic": "float", "confidence": 0.99, "agent": None, "max_copies": 4, "opponents": "market",
+    "confidence": 0.99, "agent": None, "max_copies": 4, "opponents": "market",
     "withhold": False, "tolerance": 0.0,
 }  # fmt: skip
 AXES: Final = ("question", "market", "mechanism", "copies", "horizon", "seed", *dict.fromkeys(k for k in DEFAULTS))
@@ -164,9 +164,6 @@ def _check(question: str, market: Market, mechanism: Mechanism, options: Mapping
     check_sampling(options["runs"], options.get("confidence", 0.99))
     if question == "evaluate":
         one_of(options["engine"], get_args(EngineName), "engine", SweepError)
-        one_of(options["arithmetic"], get_args(ArithmeticName), "arithmetic", SweepError)
-        if options["arithmetic"] == "ball" and options["engine"] not in ("auto", "closed-form"):
-            raise SweepError(f"arithmetic 'ball' expects engine 'closed-form', got {options['engine']!r}; leave it out")
     elif question == "audit":
         one_of(options["opponents"], get_args(OpponentsName), "opponents", SweepError)
         checked_question(market, mechanism, options["agent"], tolerance=options["tolerance"])

@@ -181,7 +181,7 @@ def _evaluation(
     market: Market, mechanism: Mechanism, copies: Copies, options: Mapping[str, Any], device: DeviceName
 ) -> Answer:
     found = evaluate(
-        market, mechanism, copies, options["engine"], options["arithmetic"], confidence=options["confidence"],
+        market, mechanism, copies, options["engine"], confidence=options["confidence"],
         threads=1, search=Search(runs=options["runs"], seed=options["seed"], device=device),
     )  # fmt: skip
     payoffs = [("payoff", name, estimate) for name, estimate in found.payoff.items()]

@@ -42,7 +42,7 @@ def test_sampled_and_exact_agree():
     assert sampled.gain.kind == "asymptotic"
     assert sampled.proven
     assert abs(sampled.gain.value - ceiling(nearly, STEADY).gain.value) <= sampled.gain.error + 0.02
-    assert exact.kind == "estimated"
+    assert exact.kind == "exact"
 
 
 def test_segments_add_up():

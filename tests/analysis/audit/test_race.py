@@ -108,7 +108,7 @@ def test_an_argument_spares_the_samples(sampling):
     assert found.verdict == "clone-proof"
     assert sampling == []
     assert found.worst.gain.value == 0
-    assert found.worst.gain.kind == "proven"
+    assert found.worst.gain.kind == "exact"
 
 
 def test_a_budget_ends_it(sampling):
@@ -123,7 +123,7 @@ def test_a_budget_ends_it(sampling):
 def test_a_good_guess_is_confirmed_by_samples(sampling, guessed_quadrature):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=40)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
-    assert {one.gain.kind for one in found.tried} == {"estimated", "confidence"}
+    assert {one.gain.kind for one in found.tried} == {"exact", "confidence"}
 
 
 def test_the_first_list_of_a_black_box_needs_no_fresh_pairs_and_the_levels_still_add_up():
@@ -156,9 +156,11 @@ def test_what_would_settle_it_settles_it(monkeypatch):
     monkeypatch.setattr(search, "QUICK", 0.2)
     market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.01, 0.04)) for name in ("ana", "bo", "cy")], horizon=20_000)
     found = cp.audit(market, cp.mechanism("thompson"), agent="ana")
-    said = re.match(r"More work would settle it: if copies \((\d+), (\d+)\) gain .* about (\d+) pairs", found.more)
+    said = re.match(
+        r"More work would settle it: if copies \((\d+), (\d+)\) gain .* seems, ([\d,]+) fresh pairs", found.more
+    )
     assert found.verdict == "undecided"
-    *copies, pairs = map(int, said.groups())
+    *copies, pairs = (int(number.replace(",", "")) for number in said.groups())
     again = cp.gain(market, found.mechanism, "ana", tuple(copies), search=cp.Search(runs=2 * pairs, seed=5))
     assert again.decided == "pays"
 

@@ -40,11 +40,11 @@ def test_the_theorem_and_the_closed_form_agree_in_random_markets(seed):
     case = audit_case(market, mechanism, "ana")
     assert scan_theorem(case) is not None
     count = case.agent.count
-    honest = closed_form(market, mechanism, case.copies((1,) * count), "ball").payoff["ana"]
+    honest = closed_form(market, mechanism, case.copies((1,) * count)).payoff["ana"]
     for _ in range(6):
         vector = tuple(dice.choice([0, 1, 1, 2, 3, 50]) for _ in range(count))
         if any(vector):
-            copied = closed_form(market, mechanism, case.copies(vector), "ball").payoff["ana"]
+            copied = closed_form(market, mechanism, case.copies(vector)).payoff["ana"]
             assert copied.low <= honest.high + 1e-15 * honest.value, vector
 
 

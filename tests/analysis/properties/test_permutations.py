@@ -38,15 +38,13 @@ def test_rp_regret_of_three_with_equal_means_and_withheld_ones(means, copies):
     mechanism = small("etc")
     found = rp_regret(mechanism, cp.paper.Instance(means, copies), 30)
     assert found.value == pytest.approx(every_permutation(mechanism, means, copies, 30), abs=1e-9)
-    proven = rp_regret(mechanism, cp.paper.Instance(means, copies), 30, arithmetic="ball")
-    assert proven.kind == "proven"
-    assert abs(found.value - proven.value) <= found.error + proven.error
+    assert found.kind == "exact"
 
 
-def test_the_balls_contain_a_rational_computation():
+def test_the_interval_contains_a_rational_computation():
     """ETC on sure rewards commits to the best: half a reward is lost in each of the 3 rounds of each bad arm."""
     mechanism = cp.mechanism("etc", arm_rounds=3)
-    found = rp_regret(mechanism, cp.paper.Instance((0.25, 0.75), (4, 1)), 1000, "deterministic", arithmetic="ball")
+    found = rp_regret(mechanism, cp.paper.Instance((0.25, 0.75), (4, 1)), 1000, "deterministic")
     exact = Fraction(1, 2) * 3 * Fraction(4 + 1, 2)
     assert abs(Fraction(found.value) - exact) <= Fraction(found.error)
 
@@ -72,7 +70,7 @@ def test_fact_4_etc_is_trp_at_the_threshold_and_not_far_beyond():
     assert kept.verdict == "holds within the search"
     assert kept.margin.low > -1e-9
     broken = check_trp(mechanism, [0.25, 0.75], 2, 60_000)
-    assert (broken.verdict, broken.copies, broken.margin.kind) == ("violated", (2, 2), "proven")
+    assert (broken.verdict, broken.copies, broken.margin.kind) == ("violated", (2, 2), "exact")
     assert broken.margin.high < 0
     assert "1 to 3 copies" in broken.scope
     assert "were not tried" in broken.scope
@@ -88,7 +86,7 @@ def test_fact_4_with_three_originals(values):
 
 def test_too_little_exploration_violates_trp():
     found = check_trp(cp.mechanism("etc", arm_rounds=1), [0.0, 0.5], 2, 100)
-    assert (found.verdict, found.margin.kind) == ("violated", "proven")
+    assert (found.verdict, found.margin.kind) == ("violated", "exact")
 
 
 def test_equal_means_have_nothing_to_search():
@@ -130,7 +128,7 @@ def test_other_multisets_can_offset_a_violation(m, values, weights, originals, h
     """TRP fails for one multiset, yet with a given prior no copy pays. Another prior may make copies pay."""
     made = cp.mechanism("etc", arm_rounds=m)
     found = check_trp(made, values, originals, horizon, most)
-    assert (found.verdict, found.margin.kind) == ("violated", "proven")
+    assert (found.verdict, found.margin.kind) == ("violated", "exact")
     market = cp.Market([cp.Agent("ana", originals, cp.Discrete(values, weights))], horizon=horizon)
     honest, *copied = (
         cp.evaluate(market, made, {"ana": copies}).payoff["ana"]

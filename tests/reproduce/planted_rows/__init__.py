@@ -12,7 +12,7 @@ MOMENT = 0.15  # seconds
 def planted(number, setting):
     """Findings that depend on the row, the seed and the scale, and on nothing else."""
     time.sleep(MOMENT)
-    gain = Estimate(0.1 * number + setting.seed, 0.01, "proven", "planted")
+    gain = Estimate(0.1 * number + setting.seed, 0.01, "exact", "planted")
     return Findings(
         f"planted, {setting.scale}",
         (claim("it is positive", above(gain), ("gain", gain), ("row", number)),),

@@ -43,7 +43,7 @@ MOST_WORLDS = 200  # More worlds than these are not sampled to stand for all vec
 MOST_MORE = 200  # A search takes in at most this many vectors beyond the grid to become complete.
 ON_SLOTS = (Basis.SCAN, Basis.COMPUTED)  # theorems on slots, which hold against any opponents
 ANYBODY = "no proof covers any opponents, of whom only some lists were tried"
-NOTHING = Estimate(0.0, 0.0, "proven", "a payoff is at least 0")
+NOTHING = Estimate(0.0, 0.0, "exact", "a payoff is at least 0")
 
 
 def ceiling(case: AuditCase, arms: int) -> float:
@@ -55,7 +55,7 @@ def ceiling(case: AuditCase, arms: int) -> float:
 
         ceiling(H, k) = mean min(H, km) + E[best] max(0, H - km),
 
-    which falls in k. It is the payoff of a commitment that never errs, so it is computed, in ball arithmetic, as the
+    which falls in k. It is the payoff of a commitment that never errs, so it is computed as the
     payoff in the same market with deterministic rewards. If honesty earns as much as the ceiling of k arms, no vector
     of k or more arms pays, and only finitely many remain.
 
@@ -101,7 +101,7 @@ def _never_erring(case: AuditCase, copies: CopyVector) -> float:
     market, running = case.market, case.running
     sure = Market(market.agents, market.horizon, market.share, "deterministic")
     committing = running if running.arm.commits_to_mean else replace(running, arm=etc(running.arm_rounds))
-    return closed_form(sure, committing, case.copies(copies), "ball").payoff[case.name].high
+    return closed_form(sure, committing, case.copies(copies)).payoff[case.name].high
 
 
 def _two_phases(case: AuditCase, copies: CopyVector) -> float:
@@ -128,7 +128,7 @@ def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
     market = Market([case.agent], rounds, case.market.share, "deterministic")
     arm = case.running.arm
     mechanism = Mechanism(arm=etc(arm.explore, order=arm.order))
-    return closed_form(market, mechanism, {case.name: copies}, "ball").payoff[case.name].high
+    return closed_form(market, mechanism, {case.name: copies}).payoff[case.name].high
 
 
 def arms_in_play(case: AuditCase) -> int | None:
@@ -225,8 +225,9 @@ def complete_search(evidence: Evidence) -> Argument | None:
     bound = ceiling(case, arms)
     if bound > honest.low * (1 + evidence.tolerance) or evidence.unclear:
         return None
+    gained = "" if evidence.tolerance else " and gains no more than 1e-12 of the payoff"
     words = (
-        f"every vector of fewer than {arms} arms was evaluated, and {arms} or more explore too long: with a "
+        f"every vector of fewer than {arms} arms was evaluated{gained}, and {arms} or more explore too long: with a "
         f"commitment that never errs they would earn at most {bound:.6g}, honesty earns {honest.value:.6g}"
     )
     return Argument(Basis.SEARCH, words)
@@ -329,7 +330,7 @@ def in_every_segment(evidence: Evidence) -> Argument | None:
     total = weighted_sum([(1.0, most) for most in ceilings]) if len(ceilings) == len(segments) else None
     most = sum(argument.most for argument in arguments)
     earned = evidence.tolerance * (0.0 if honest is None else max(0.0, honest.low))
-    proven = total is not None and total.kind == "proven" and total.high <= earned
+    proven = total is not None and not total.heuristic and total.high <= earned
     words = f"in every segment, of which {next(iter(segments))!r}: {arguments[0].words}"
     if total is not None and most:
         words += f"; in all {len(segments)} segments together {ceiling_words(total)}"

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 
 from cloneproof._clock import budget_clock, is_counted, wall_time
 from cloneproof.analysis.audit.arguments import after_search, before_search
@@ -112,12 +111,9 @@ def audit(
         return answer(question, search, clock)
 
 
-def answer(question: Question, search: Search, clock: Deadline, enclose: bool = True) -> Audit:
-    """Return the audit of a checked question.
-
-    Without `enclose` an exact search ends before the best deviation is enclosed in ball arithmetic.
-    """
-    others: tuple[Strategy, ...] = (partial(exact, enclose=enclose), sampled)
+def answer(question: Question, search: Search, clock: Deadline) -> Audit:
+    """Return the audit of a checked question."""
+    others: tuple[Strategy, ...] = (exact, sampled)
     strategies = (by_theorem, *((by_lists,) if question.opponents == "any" else ()), *others)
     with interrupts_raised():
         arguments = before_search(question, clock)

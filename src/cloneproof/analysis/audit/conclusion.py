@@ -28,7 +28,7 @@ from cloneproof.analysis.audit.search_result import (
     best_of,
     for_exchangeable,
     largest_of,
-    simplest_firm,
+    simplest_of,
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
 from cloneproof.analysis.gain import Finding
@@ -65,7 +65,6 @@ def scope_of(
         tried=_tried(results),
         copies=copies,
         engines=tuple(sorted({result.engine for result in results})),
-        enclosed=any(witness.gain.kind == "proven" for result in results for witness in result.witnesses),
         added={agent: tuple(vectors) for agent, vectors in added.items() if vectors},
         left_out=tuple(left_out.most_common(MOST_REASONS)),
         attack=attack,
@@ -122,7 +121,7 @@ def conclude(
     arguments = of_agents.values()
     verdict: Verdict
     if paying:
-        verdict, worst = "exploitable", simplest_firm(paying)
+        verdict, worst = "exploitable", simplest_of(paying)
     elif len(arguments) == len(question.cases) and all(argument.settles for argument in arguments):
         computed = [result for result in results if result.samples] or [result for result in results if result.bounds()]
         verdict, worst = "clone-proof", best_of(result.worst for result in computed)  # rather than argued about
@@ -225,7 +224,7 @@ def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
     if honest is not None and is_flooded(case):
         for original in case.kinds.first_of_each():
             mean = case.market.share * case.horizon * case.agent.priors[original].mean
-            payoff = Estimate(mean, ROUNDING * mean, "proven", "every round serves a fresh copy, in the limit")
+            payoff = Estimate(mean, ROUNDING * mean, "exact", "every round serves a fresh copy, in the limit")
             gain = payoff - honest.total
             yield CopyLimit(honest.total, payoff, gain, case.name, original + 1, case.horizon)
 

@@ -6,7 +6,6 @@ What *informed* agents gain is in `informed`.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -23,7 +22,7 @@ from cloneproof.analysis.audit.search_result import (
     does_not_pay,
     pays,
 )
-from cloneproof.analysis.audit.strategies import enclose, search_vectors, witness_of
+from cloneproof.analysis.audit.strategies import search_vectors, witness_of
 from cloneproof.analysis.deviations import CopiesOf, Split, splits, wider_splits
 from cloneproof.analysis.gain import (
     Finding,
@@ -35,7 +34,6 @@ from cloneproof.analysis.gain import (
 )
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
-from cloneproof.errors import OutOfTimeError
 from cloneproof.market.market import full_copies
 
 SAMPLED: Final = frozenset(("informed", "withholding"))  # what is sampled if no exact engine applies
@@ -105,10 +103,6 @@ class OtherDeviations:
             self.notes.append(f"withholding: {why}")
             return
         best = best_of(tried)
-        case_of = {result.agent: result.case for result in self.exact}
-        if best.agent in case_of:
-            with clock.for_engines(), suppress(OutOfTimeError):
-                best = enclose(case_of[best.agent], best) or best
         self.deviations["withholding"] = best
         self.notes.append(f"withholding: registering {best.copies} as {best.agent} {self._worth(best)}")
 

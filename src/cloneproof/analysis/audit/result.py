@@ -205,7 +205,6 @@ class AuditScope:
     tried: tuple[TriedVectors, ...] = ()
     copies: int = 0
     engines: tuple[str, ...] = ()
-    enclosed: bool = False
     added: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     left_out: tuple[tuple[str, int], ...] = ()
     attack: Estimate | None = None
@@ -266,7 +265,7 @@ class Audit(Tabular):
         Whether "clone-proof" rests on sampled worlds that stand for all deviations, and so holds at 99 %.
     gain_at_most : Estimate or None
         A ceiling on the gain of copies and withholding, in rewards (its upper end): proven, or without a guarantee if
-        its kind is "estimated". None if no ceiling is known.
+        it is heuristic. None if no ceiling is known.
     more : str
         What more work would settle, if it is undecided after sampling.
     knowledge : KnowledgeGain or None
@@ -336,10 +335,11 @@ class Audit(Tabular):
         if self.verdict != "undecided" or bound is None or not math.isfinite(bound):
             return ""
         bound = max(bound, self.tolerance) if self.state == AuditState.NONE_TRIED_PAYS else bound
-        what = f"gains more than {100 * bound:.3g} % of the honest payoff" if bound else "gains anything"
         kinds = {witness.gain.kind for witness in self.tried}
         sure = ", at 99 % in the limit of many runs" if "asymptotic" in kinds else ", at 99 %"
         sampled = not kinds.isdisjoint(("confidence", "asymptotic"))
+        least = "gains anything" if sampled else "gains more than 1e-12 of the payoff"
+        what = f"gains more than {100 * bound:.3g} % of the honest payoff" if bound else least
         return f"none of the {len(self.tried)} deviations tried {what}{sure if sampled else ''}"
 
     @property

@@ -1,8 +1,8 @@
 """What a search found: deviations with what they are worth, whether they surely pay, and what was left out and why.
 
-A gain counts as above the tolerance only if its whole enclosure does: an enclosure in balls, a confidence sequence, or
-floats whose counted rounding bound the gain exceeds a thousandfold (the bound counts operations, which is no proof). A
-heuristic error, as of a quadrature, decides nothing.
+A gain counts as above the tolerance only if its whole interval does. One that is computed counts as none within its
+error, which is 1e-12 of the largest payoff in the market unless priors are continuous: "no gain" means none above that.
+A heuristic error, as of a quadrature, decides nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
-MARGIN = 1000.0  # A gain in floats must exceed its counted rounding bound this many times.
+ROUNDING = 1e-9  # A computed gain counts as none within an error that is at most this part of the payoffs.
 NEARLY = 0.01  # Of gains that differ by a smaller part the simpler one is shown.
 
 KnownArguments = dict[AuditCase, Argument]
@@ -49,7 +49,7 @@ class Witness(Finding):
     argued : bool
         Whether a theorem speaks for it and nothing was computed: its numbers are only what the theorem leaves possible.
     by_segment : dict of str to Finding
-        Both payoffs and the gain in each segment, if they were computed in floats and the market has segments.
+        Both payoffs and the gain in each segment, if they were computed and the market has segments.
     """
 
     keys_of_data = (
@@ -100,9 +100,13 @@ def pays(witness: Finding, tolerance: float) -> bool:
 
 
 def does_not_pay(witness: Finding, tolerance: float) -> bool:
-    """Return whether the gain is surely at most the tolerance."""
-    error = _gain_error(witness)
-    return error is not None and witness.gain.value + error <= tolerance * _honest_bound(witness, -1)
+    """Return whether the gain is surely at most the tolerance; a gain within the error of a law is none."""
+    error, gain = _gain_error(witness), witness.gain
+    if error is None:
+        return False
+    if gain.kind == "exact" and error <= ROUNDING * max(witness.honest.value, witness.copied.value):
+        error = -error
+    return gain.value + error <= tolerance * _honest_bound(witness, -1)
 
 
 def relative_gain_at_most(witness: Witness) -> float | None:
@@ -110,6 +114,8 @@ def relative_gain_at_most(witness: Witness) -> float | None:
     error = _gain_error(witness)
     if error is None:
         return None
+    if does_not_pay(witness, 0.0):
+        return 0.0
     least = _honest_bound(witness, -1)
     most = min(witness.gain.value + error, most_earned(witness.market, witness.agent) - least)
     if most <= 0:
@@ -131,26 +137,14 @@ def simplest_of(witnesses: Iterable[Witness]) -> Witness:
     return min(nearly_best, key=lambda witness: (sum(witness.copies), witness.horizon))
 
 
-def simplest_firm(paying: list[Witness]) -> Witness:
-    """Return the simplest of the best deviations that pay, preferably one with rigorous bounds."""
-    simplest = simplest_of(paying)
-    firm = [witness for witness in paying if witness.gain.kind != "estimated"]
-    good = [witness for witness in firm if witness.relative_gain >= simplest.relative_gain * (1 - NEARLY)]
-    return simplest_of(good) if good else simplest
-
-
 def _gain_error(witness: Finding) -> float | None:
-    """Return the error with its margin; None if it is heuristic."""
-    gain = witness.gain
-    if gain.kind != "estimated":
-        return gain.error
-    return None if gain.heuristic else MARGIN * gain.error
+    """Return the error; None if it is heuristic."""
+    return None if witness.gain.heuristic else witness.gain.error
 
 
 def _honest_bound(witness: Finding, side: int) -> float:
-    """Return the upper (+1) or lower (-1) end of the honest payoff, with its margin."""
-    margin = MARGIN if witness.honest.kind == "estimated" else 1.0
-    return max(0.0, witness.honest.value + side * margin * witness.honest.error)
+    """Return the upper (+1) or lower (-1) end of the honest payoff."""
+    return max(0.0, witness.honest.value + side * witness.honest.error)
 
 
 @dataclass(frozen=True)
@@ -231,15 +225,15 @@ def largest_of(bounds: Iterable[float | None]) -> float | None:
 def argued_result(case: AuditCase, vector: CopyVector, argument: Argument) -> SearchResult:
     """Return the first copy in a case as a witness that needed no evaluation."""
     half = case.market.share * case.horizon / 2  # means lie in [0, 1]
-    payoff = Estimate(half, half, "proven", "between none and all of the rounds at a mean of 1")
+    payoff = Estimate(half, half, "exact", "between none and all of the rounds at a mean of 1")
     most = argument.ceiling
     if most is not None and most.high > 0:
         words = "at most the ceiling on slots"
         gain = Estimate(most.high - half, half, most.kind, words, heuristic=most.heuristic)
     elif argument.basis is Basis.SCAN:
-        gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
+        gain = Estimate(-half, half, "exact", "no gain, by the scan theorem")
     else:
-        gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
+        gain = Estimate(0.0, 0.0, "exact", f"an argument: {argument.words}")
     witness = replace(Witness.of(case.deviation(vector), case.market, Finding(payoff, payoff, gain)), argued=True)
     return SearchResult(case, "argument", Payoff(payoff), argument, {vector: witness})
 

@@ -90,7 +90,7 @@ def _smallest(audit: Audit, question: Question, search: Search, clock: Deadline)
     paying = [witness for witness in of_agent if pays(witness, tolerance)]
     smallest = min(paying, key=lambda witness: (sum(witness.copies), witness.horizon))
     mechanism = question.cases[agent].mechanism
-    exactly = smallest.gain.kind in ("proven", "estimated")
+    exactly = smallest.gain.kind == "exact"
     if question.box is not None or smallest.market.segments:
         return smallest  # what a box plays is known only where it was played
 

@@ -1,8 +1,8 @@
 """Three strategies of the audit: `by_theorem`, `exact` and `sampled`.
 
 If a theorem on slots speaks about every agent, a few deviations show what copies cost. The exact strategy
-computes honest payoffs, then every vector of copies in floats, then the best and the doubtful ones in
-ball arithmetic. Sampling answers everything if no exact engine applies, or confirms the best find of a quadrature.
+computes honest payoffs, then every vector of copies. Sampling answers everything if no exact engine applies, or
+confirms the best find of a quadrature.
 """
 
 from __future__ import annotations
@@ -32,32 +32,23 @@ from cloneproof.analysis.audit.search_result import (
     Witness,
     argued_result,
     best_of,
-    does_not_pay,
-    pays,
-    simplest_of,
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis, rounds_are_given
 from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
-from cloneproof.analysis.gain import compared, exact_gain, exact_payoffs, payoff_of
+from cloneproof.analysis.gain import compared, exact_payoffs, payoff_of
 from cloneproof.analysis.search import Answers, Search, run_search, until_interrupted
 from cloneproof.engines.black_box import BlackBoxJob, black_box_runs
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, available_threads, nothing_sampled, run_source
-from cloneproof.errors import EngineError, OutOfTimeError
+from cloneproof.errors import EngineError
 from cloneproof.market.market import full_copies
 
 HONEST_PART = 0.5  # Honest payoffs may take this part of the budget; what takes longer is sampled.
-DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"
 LONGEST_RUNG = {"closed-form": 0.5, "tree": 2.0, "auto": 0.5}  # A ladder ends at a rung that takes more seconds.
 LONGEST_RUNG_PART = 0.05  # A rung may take this part of the budget even if it is longer than that.
-MOST_DIGITS = 10.0  # The tree is not asked about a number of states with more digits.
-MOST_REFINED = 40  # At most this many deviations too near the tolerance are enclosed in balls.
-SECONDS_TO_ENCLOSE = 1.0  # Enclosing the best deviation of all may take this many seconds beyond the budget.
-NOT_ENCLOSED = (
-    "the budget was spent before the best deviation was enclosed in ball arithmetic: its error is a count of roundings"
-)
+MOST_DIGITS = 6.0  # The tree is not asked about a number of states with more digits.
 MANY_COPIES = 1000  # Under the scan theorem this many copies of one original are evaluated.
 OTHERS_LISTS = ((1, 1), (2, 2), (4, 4), (16, 16), (16, 1))  # how often the others register their first, and the rest
 MOST_STEPPED = 10**8  # Longer runs are not stepped through: the table of their logarithms takes 0.8 GB.
@@ -97,13 +88,8 @@ def _too_many_states(case: AuditCase) -> bool:
     return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 
 
-def exact(
-    question: Question, arguments: KnownArguments, search: Search, clock: Deadline, enclose: bool = True
-) -> FoundDeviations | None:
-    """Strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation.
-
-    Without `enclose` it ends before the best deviations are enclosed in ball arithmetic.
-    """
+def exact(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
+    """Strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation."""
     within = None if clock.left is None else HONEST_PART * clock.left
     honest = None if question.box is not None else honest_evaluation(question.searched[0], within)
     if honest is None:
@@ -118,12 +104,9 @@ def exact(
         results.append(search_vectors(start, vectors, ladders(case.kinds, case.horizon), in_time))
     if not any(result.evaluated for result in results):
         return None
-    in_floats = FoundDeviations(tuple(results), (DRAFT,))
-    if not enclose or clock.interrupted:
-        return in_floats
-    better, late = refine(results, question.tolerance, clock)
-    confirmed = confirm_heuristics(better, question.tolerance, search, clock)
-    return FoundDeviations(tuple(confirmed), tuple(late))
+    if clock.interrupted:
+        return FoundDeviations(tuple(results))
+    return FoundDeviations(tuple(confirm_heuristics(results, question.tolerance, search, clock)))
 
 
 def search_vectors(
@@ -161,44 +144,6 @@ def witness_of(result: ExactResult, vector: CopyVector) -> Witness:
     case, deviation = result.case, result.case.deviation(vector)
     paid = exact_payoffs([case.under], deviation, result.engine)[case.horizon]
     return Witness.of(deviation, case.market, compared(result.honest, paid))
-
-
-def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> tuple[list[ExactResult], list[str]]:
-    """Repeat in balls the best deviation of each agent and those too near the tolerance, fewest arms first.
-
-    The best of all gets a second even if the budget is spent. Returns a note if there was no time.
-    """
-    tried = [result.witnesses for result in results]
-    best = sorted(map(simplest_of, filter(None, tried)), key=lambda witness: -witness.relative_gain)
-    case_of = {result.agent: result for result in results}
-    unclear = [
-        witness
-        for witness in chain(*tried)
-        if case_of[witness.agent].argument is None
-        and not (pays(witness, tolerance) or does_not_pay(witness, tolerance))
-    ]
-    listed = best + sorted(unclear, key=lambda witness: sum(witness.copies))[:MOST_REFINED]
-    wanted = {(witness.agent, witness.copies): witness for witness in listed}
-    after = Deadline(None if clock.left is None else clock.left + SECONDS_TO_ENCLOSE)
-    answers = Answers[Any, Witness | None](lambda key: enclose(case_of[key[0]].case, wanted[key]), after)
-    run_search(answers, (key for number, key in enumerate(wanted) if number == 0 or not clock.spent))
-    better: dict[str, dict[CopyVector, Witness]] = {}
-    for witness in filter(None, answers.evaluated.values()):
-        better.setdefault(witness.agent, {})[witness.copies] = witness
-    late = [] if next(iter(wanted)) in answers.evaluated else [NOT_ENCLOSED]
-    return [result.with_witnesses(better.get(key, {})) for key, result in case_of.items()], late
-
-
-def enclose(case: AuditCase, witness: Witness) -> Witness | None:
-    """Return the same deviation enclosed in ball arithmetic; None if it has no closed form."""
-    try:
-        honest = case.deviation(case.kinds.honest)
-        enclosed = exact_gain(*case.under, case.deviation(witness.copies), "closed-form", "ball", against=honest)
-    except OutOfTimeError:
-        raise
-    except EngineError:
-        return None
-    return replace(witness, honest=enclosed.honest, copied=enclosed.copied, gain=enclosed.gain)
 
 
 def by_theorem(

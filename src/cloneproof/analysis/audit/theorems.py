@@ -396,7 +396,7 @@ def random_end_theorem(case: AuditCase, tolerance: float, clock: Deadline, hones
     if ceiling is None:
         return None
     agent, market = case.agent, case.market
-    proven, words = ceiling.kind == "proven", BARS_WORDS if case.running.bar else INDEX_WORDS
+    proven, words = not ceiling.heuristic, BARS_WORDS if case.running.bar else INDEX_WORDS
     if proven and ceiling.high == 0:
         return Argument(Basis.SCAN, f"{words}; {ceiling.method}", ceiling=ceiling)
     alike = all(other.priors == agent.priors for other in market.agents)
@@ -423,14 +423,14 @@ def random_end_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | No
     if not _ends_at_random(case):
         return None
     if case.running.bar is not None:
-        return Estimate(0.0, 0.0, "proven", "nothing is gained")
+        return Estimate(0.0, 0.0, "exact", "nothing is gained")
     most, proven = _index_ceiling(case, clock)
     half, words = case.market.share / 2, "summed over cells of the prior's rates"
     if min(case.agent.count, case.running.draws) <= 2:
         words = "with at most two originals or two slots nothing is gained"
     if proven:
-        return Estimate(half * most, half * most, "proven", words)
-    return Estimate(half * most, half * most, "estimated", NO_GUARANTEE, heuristic=True)
+        return Estimate(half * most, half * most, "exact", words)
+    return Estimate(half * most, half * most, "exact", NO_GUARANTEE, heuristic=True)
 
 
 def _index_ceiling(case: AuditCase, clock: Deadline | None) -> tuple[float, bool]:
@@ -447,7 +447,7 @@ def _index_ceiling(case: AuditCase, clock: Deadline | None) -> tuple[float, bool
 
 def ceiling_words(most: Estimate) -> str:
     """Return a sentence such as "copies and withholding gain at most 0.002 rewards in all"."""
-    sure = "" if most.kind == "proven" else f" ({NO_GUARANTEE})"
+    sure = "" if not most.heuristic else f" ({NO_GUARANTEE})"
     return f"copies and withholding gain at most {most.high:.3g} rewards in all{sure}"
 
 

@@ -16,7 +16,7 @@ from itertools import combinations_with_replacement
 from typing import Literal, NamedTuple
 
 from cloneproof._checks import count, listed, number_in
-from cloneproof.analysis.evaluate import ArithmeticName, evaluate, evaluate_horizons
+from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.errors import EngineError, MarketError, brief
 from cloneproof.market.market import Agent, Market
@@ -120,7 +120,6 @@ def rp_regret(
     instance: Instance,
     horizon: int,
     rewards: str | RewardFamily = "bernoulli",
-    arithmetic: ArithmeticName = "float",
 ) -> Estimate:
     """Return the RP-regret of an instance: expected regret against the best original, averaged over who got the copies.
 
@@ -134,8 +133,6 @@ def rp_regret(
         The number of rounds.
     rewards : str or RewardFamily, default "bernoulli"
         The law of rewards.
-    arithmetic : {"float", "ball"}, default "float"
-        "ball" (closed form only) returns a rigorous enclosure.
 
     Returns
     -------
@@ -155,7 +152,7 @@ def rp_regret(
     """
     if not isinstance(instance, Instance):
         raise MarketError(f"expected an instance, got {brief(instance)}; give e.g. cp.paper.Instance((1, 0), (2, 1))")
-    return rp_regrets(mechanism, instance, [horizon], rewards, arithmetic)[horizon]
+    return rp_regrets(mechanism, instance, [horizon], rewards)[horizon]
 
 
 def rp_regrets(
@@ -163,19 +160,13 @@ def rp_regrets(
     instance: Instance,
     horizons: Sequence[int],
     rewards: str | RewardFamily,
-    arithmetic: ArithmeticName = "float",
 ) -> dict[int, Estimate]:
     """Return the RP-regret at many horizons."""
     parts: dict[int, list[tuple[float, Estimate]]] = {horizon: [] for horizon in horizons}
     for weight, permuted in instance.permutations():
         agent = Agent(AGENT, prior=[Point(mean) for mean in permuted.means])
         market, copies = Market([agent], horizon=max(horizons), rewards=rewards), {AGENT: permuted.copies}
-        if arithmetic == "ball":
-            at = {
-                rounds: evaluate(market.with_horizon(rounds), mechanism, copies, arithmetic="ball") for rounds in parts
-            }
-        else:
-            at = evaluate_horizons(market, mechanism, horizons, copies)
+        at = evaluate_horizons(market, mechanism, horizons, copies)
         for horizon, evaluation in at.items():
             parts[horizon].append((float(weight), evaluation.regret))
     return {horizon: weighted_sum(regrets) for horizon, regrets in parts.items()}
@@ -228,9 +219,8 @@ def check_trp(
 
     Every multiset of means from the support, every number of copies of each original from 1 to `max_copies`, at
     `horizon` and at each of `horizons`. Sorted copies are enough, as permuting them does not change the RP-regret;
-    where all means are equal there is no regret, whatever is registered. A violation is proven in ball arithmetic
-    where the closed form applies. The definition asks for all copies and all means: "holds" is a statement about the
-    search only.
+    where all means are equal there is no regret, whatever is registered. The definition asks for all copies and all
+    means: "holds" is a statement about the search only.
 
     Parameters
     ----------
@@ -278,13 +268,13 @@ def check_trp(
         f"each, {spoken}; a margin is known to {tolerance:g} a round{order}; more copies and other means were not tried"
     )
     if not margins:
-        nothing = Estimate(0.0, 0.0, "proven", "all means are equal: no regret, whatever is registered")
+        nothing = Estimate(0.0, 0.0, "exact", "all means are equal: no regret, whatever is registered")
         honest = Instance((values[0],) * originals, (1,) * originals)
         return Trp("holds within the search", nothing, honest, horizon, nothing, nothing, scope)
     negative = [own for own in margins if own.margin.high < 0]
     if negative:
         worst = min(negative, key=lambda own: own.margin.value)
-        return Trp("violated", *_enclose(mechanism, worst, rewards), scope)
+        return Trp("violated", *worst, scope)
     worst = min(margins, key=lambda own: own.margin.low)
     holds = all(own.margin.low >= -tolerance * own.horizon for own in margins)
     return Trp("holds within the search" if holds else "undecided", *worst, scope)
@@ -325,17 +315,6 @@ def unequal_means(support: Iterable[float], originals: int) -> list[tuple[float,
     [(0.25, 0.25, 0.75), (0.25, 0.75, 0.75)]
     """
     return [means for means in combinations_with_replacement(sorted(support), originals) if len(set(means)) > 1]
-
-
-def _enclose(mechanism: Mechanism, found: Margin, rewards: str | RewardFamily) -> Margin:
-    """Return the violation as an enclosure, if the closed form applies and confirms it; else unchanged."""
-    instance, horizon = found.instance, found.horizon
-    try:
-        honest = rp_regret(mechanism, Instance(instance.means, (1,) * len(instance.means)), horizon, rewards, "ball")
-        copied = rp_regret(mechanism, instance, horizon, rewards, "ball")
-    except EngineError:
-        return found
-    return Margin(copied - honest, instance, horizon, honest, copied)
 
 
 def _checked(

@@ -20,7 +20,7 @@ import numpy as np
 from cloneproof._clock import check_time, remembered
 from cloneproof.engines.closed_form.rewards import RewardLaw, Sums
 from cloneproof.errors import EngineError
-from cloneproof.laws.arithmetic import Arithmetic, Array, Number, ball, products_of_others, tie_nodes
+from cloneproof.laws.arithmetic import Array, products_of_others, tie_nodes
 from cloneproof.laws.counts import CountLaw, expected_minimum, hypergeometric
 from cloneproof.laws.means import CopiedOriginal, EqualArms, MeanCounts, merge_equal_means, realisations
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -33,10 +33,9 @@ CHUNK = 1_000_000  # numbers held at a time for one factor
 class Commitment:
     """For each group and value: the probability that a given original has this mean and one of its arms is chosen."""
 
-    chances: tuple[tuple[Number, ...], ...]
-    roundings: int
+    chances: tuple[tuple[float, ...], ...]
 
-    def mean(self, groups: list[EqualArms], group: int) -> Number:
+    def mean(self, groups: list[EqualArms], group: int) -> float:
         """Return the mean of the chosen arm, if it belongs to a given original of the group."""
         weighted = zip(groups[group].atoms, self.chances[group], strict=True)
         return sum(chance * value for (value, _), chance in weighted)
@@ -49,47 +48,39 @@ def commitment(groups: list[EqualArms], rewards: RewardLaw, arm_rounds: int) -> 
     therefore the average over its prior of (F(s-) + x f(s))^copies, without enumerating joint means.
     """
     arms = sum(group.copies * group.number for group in groups)
-    arithmetic = rewards.arithmetic
-    nodes, weights = tie_nodes(arms - 1, arithmetic)
+    nodes, weights = tie_nodes(arms - 1)
     laws = {value: rewards.comparison_law(value, arm_rounds) for group in groups for value, _ in group.atoms}
-    chances = [[arithmetic.number(0)] * len(group.atoms) for group in groups]
+    chances = [[0.0] * len(group.atoms) for group in groups]
     least = max(min(laws[value].low for value, _ in group.atoms) for group in groups)
-    widest = 1
     for winner, law in laws.items():
         low, high = max(law.low, least), law.high  # the best arm is judged at least as good as each one's worst
         if low > high:
             continue
-        widest = max(widest, high - low + 1)
-        tails = {value: _below_and_at(other, low, high, arithmetic) for value, other in laws.items()}
+        tails = {value: _below_and_at(other, low, high) for value, other in laws.items()}
         step = max(1, CHUNK // (high - low + 1))
         for start in range(0, len(nodes), step):
             check_time("closed form")
             x, weight = nodes[start : start + step, None], weights[start : start + step]
             below = {value: before + x * at for value, (before, at) in tails.items()}
-            for g, gain in _wins(groups, winner, below, tails[winner][1], arithmetic):
+            for g, gain in _wins(groups, winner, below, tails[winner][1]):
                 position = [value for value, _ in groups[g].atoms].index(winner)
                 chances[g][position] = chances[g][position] + (weight @ gain).sum()
-    # F + x f has 3 roundings, its powers 4 for each arm; then the sums over atoms, groups, values and nodes
-    averaged = sum(group.number * (len(group.atoms) + 3) for group in groups)
-    roundings = 5 * arms + averaged + 2 * len(groups) + widest + len(nodes) + 8
-    return Commitment(tuple(tuple(row) for row in chances), roundings)
+    return Commitment(tuple(tuple(row) for row in chances))
 
 
-def _below_and_at(law: CountLaw, low: int, high: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
+def _below_and_at(law: CountLaw, low: int, high: int) -> tuple[Array, Array]:
     """Return the weight below and at each number from low to high; a single entry if the law lies elsewhere."""
     if low <= law.high and law.low <= high:
-        return law.on(low, high, arithmetic)
-    return arithmetic.array([1 if law.high < low else 0]), arithmetic.array([0])
+        return law.on(low, high)
+    return np.array([float(law.high < low)]), np.zeros(1)
 
 
-def _wins(
-    groups: list[EqualArms], winner: float, below: dict[float, Array], at: Array, arithmetic: Arithmetic
-) -> list[tuple[int, Array]]:
+def _wins(groups: list[EqualArms], winner: float, below: dict[float, Array], at: Array) -> list[tuple[int, Array]]:
     """Return the integrand of a given original's win at each node, for each group that may have the winner's mean."""
     factors = []
     for group in groups:
         check_time("closed form")
-        terms = [arithmetic.number(weight) * below[value] ** group.copies for value, weight in group.atoms]
+        terms = [float(weight) * below[value] ** group.copies for value, weight in group.atoms]
         factors.append(sum(terms[1:], terms[0]))
     others = products_of_others([factor**group.number for factor, group in zip(factors, groups, strict=True)])
     wins = []
@@ -97,7 +88,7 @@ def _wins(
         share = dict(group.atoms).get(winner)
         if share is not None:
             tied = at * below[winner] ** (group.copies - 1) * factors[g] ** (group.number - 1)
-            wins.append((g, tied * others[g] * arithmetic.number(share * group.copies)))
+            wins.append((g, tied * others[g] * float(share * group.copies)))
     return wins
 
 
@@ -112,11 +103,11 @@ class Fixed:
         return cls(((Fraction(1), rounds),))
 
     @property
-    def mean(self) -> Number:
-        return ball(sum((chance * rounds for chance, rounds in self.chances), Fraction(0)))
+    def mean(self) -> Fraction:
+        return sum((chance * rounds for chance, rounds in self.chances), Fraction(0))
 
-    def minimum(self, cap: int) -> Number:
-        return ball(sum((chance * min(rounds, cap) for chance, rounds in self.chances), Fraction(0)))
+    def minimum(self, cap: int) -> Fraction:
+        return sum((chance * min(rounds, cap) for chance, rounds in self.chances), Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -127,17 +118,17 @@ class Binomial:
     chance: Fraction
 
     @property
-    def mean(self) -> Number:
-        return ball(self.chance * self.rounds)
+    def mean(self) -> Fraction:
+        return self.chance * self.rounds
 
-    def minimum(self, cap: int) -> Number:
-        return expected_minimum(self.rounds, self.chance, cap)
+    def minimum(self, cap: int) -> Fraction:
+        return Fraction(expected_minimum(self.rounds, self.chance, cap))
 
 
 Rounds = Fixed | Binomial
 
 
-def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Rounds) -> tuple[list[Number], Number]:
+def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Rounds) -> tuple[list[Fraction], Fraction]:
     """Return expected exploration rounds of entries with these numbers of arms, and those after the commitment.
 
     Entries are in order of registration. With round-robin and block all arms expect the same exploration.
@@ -151,7 +142,7 @@ def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Round
     for count in copies:
         end += count * arm_rounds
         ends.append(rounds.minimum(end))
-    return [end - start for start, end in zip([ball(0), *ends[:-1]], ends, strict=True)], committed
+    return [end - start for start, end in zip([Fraction(0), *ends[:-1]], ends, strict=True)], committed
 
 
 def unfinished_trial(agents: int, order: Order, trial: int, horizon: int) -> list[Fixed]:
@@ -192,8 +183,7 @@ def unfinished_exploration(runs: MeanCounts, order: Order, arm_rounds: int, roun
     for t, (_, count) in enumerate(types):
         started = [rest if u == t else 0 for u in range(len(types))]
         others = [number - (u == t) for u, number in enumerate(counts)]
-        weight = rewards.arithmetic.number(Fraction(count, sum(counts)))
-        parts.append((weight, sums_of_random_arms(types, started, others, full, arm_rounds, rewards)))
+        parts.append((count / sum(counts), sums_of_random_arms(types, started, others, full, arm_rounds, rewards)))
     return rewards.mixture(parts)
 
 
@@ -211,7 +201,7 @@ def sums_of_random_arms(
         if t == len(types) - 1:
             return rewards.pulls(base[t] + step * left, mean)
         parts = []
-        for number, chance in hypergeometric(counts[t], others, left, rewards.arithmetic):
+        for number, chance in hypergeometric(counts[t], others, left):
             sums = rewards.pulls(base[t] + step * number, mean)
             parts.append((chance, rewards.plus(sums, rest(t + 1, left - number))))
         return rewards.mixture(parts)
@@ -226,7 +216,6 @@ class ScoreLaw:
     scores: Array
     chances: Array
     awards: Array
-    roundings: int
 
 
 @dataclass(frozen=True)
@@ -247,81 +236,73 @@ class Phases:
         return self.mechanism.explores_as_registered and (self.trial < needed or 0 < self.award < needed)
 
 
-ScorePiece = tuple[Sums | None, Number]  # the law of the sum that is scored (None: no score), what an award then pays
+ScorePiece = tuple[Sums | None, float]  # the law of the sum that is scored (None: no score), what an award then pays
 
 
 def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: RewardLaw) -> ScoreLaw:
     """Return the score of an agent, averaged over its realised means."""
-    arithmetic = rewards.arithmetic
     scored = phases.mechanism.scoring.counted_in(phases.trial)
     ordered = phases.order_matters(sum(original.copies for original in originals))
-    parts: list[tuple[Array, Array, Number, Number]] = []
-    roundings = 0
+    parts: list[tuple[Array, Array, float, float]] = []
     for weight, runs in realisations(originals, ordered):
         check_time("closed form")
         if not weight:
             continue
-        share = arithmetic.number(weight)
-        pieces, lost = _pieces(runs, phases, rewards)
-        for sums, award in pieces:
-            if sums is None:
-                scores, law, steps = np.array([-np.inf]), arithmetic.array([1]), 0
-            else:
-                scores, law, steps = rewards.scores(sums, scored)
+        share = float(weight)
+        for sums, award in _pieces(runs, phases, rewards):
+            scores, law = (np.array([-np.inf]), np.ones(1)) if sums is None else rewards.scores(sums, scored)
             parts.append((scores, law, share, share * award))
-            roundings = max(roundings, steps + lost)
     scores = np.unique(np.concatenate([part[0] for part in parts]))
-    chances, awards = arithmetic.zeros(len(scores)), arithmetic.zeros(len(scores))
+    chances, awards = np.zeros(len(scores)), np.zeros(len(scores))
     for possible, law, share, award in parts:
         at = np.searchsorted(scores, possible)
         chances[at] += law * share
         awards[at] += law * award
-    return ScoreLaw(scores, chances, awards, roundings + len(parts) + 8)
+    return ScoreLaw(scores, chances, awards)
 
 
-def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> tuple[list[ScorePiece], int]:
+def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> list[ScorePiece]:
     """Return the joint law of score and award given the means, by the type of the chosen arm."""
     types = merge_equal_means(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
     score, restart = phases.mechanism.scoring, phases.mechanism.clears_at_award
     groups, chosen = commitment_of_types(types, m, rewards)
-    number = rewards.arithmetic.number
 
-    def fresh(rounds: int) -> Number:
+    def fresh(rounds: int) -> float:
         """Return the expected reward of a new ETC over `rounds` rounds."""
         copies, order = [count for _, count in runs], phases.mechanism.arm.order
         explored, committed = schedule(copies, order, m, Fixed.of(rounds))
-        total = number(sum(mean * pulls for (mean, _), pulls in zip(runs, explored, strict=True)))
+        total = float(sum(Fraction(mean) * pulls for (mean, _), pulls in zip(runs, explored, strict=True)))
         if rounds > arms * m:
             best = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
-            total = total + number(committed) * best
+            total = total + float(committed) * best
         return total
 
     if len(types) == 1:
-        awards = [number(Fraction(types[0][0]) * phases.award)]
+        awards = [float(Fraction(types[0][0]) * phases.award)]
     elif restart:
         awards = [fresh(phases.award)] * len(types)
     else:
-        awards = [number(Fraction(mean) * phases.award) for mean, _ in types]
+        awards = [float(Fraction(mean) * phases.award) for mean, _ in types]
     if not score.allows(arms):
         paid = awards[0] if restart or len(types) == 1 else fresh(phases.trial + phases.award) - fresh(phases.trial)
-        return [(None, paid)], chosen.roundings
+        return [(None, paid)]
     if score.fresh:
         rounds = score.counted_in(phases.trial)
         pieces: list[ScorePiece] = [
             (rewards.mixture([(chances[0] * count, rewards.pulls(rounds, mean))]), award)
             for (mean, count), chances, award in zip(types, chosen.chances, awards, strict=True)
         ]
-        return pieces, chosen.roundings
+        return pieces
     if len(types) == 1:
-        return [(rewards.pulls(phases.trial, types[0][0]), awards[0])], chosen.roundings
+        return [(rewards.pulls(phases.trial, types[0][0]), awards[0])]
     if phases.trial >= arms * m:
         left = phases.trial - arms * m
         explored = rewards.sums_by_commitment(types, m)
         return [
             (rewards.plus(sums, rewards.pulls(left, mean)), award)
             for (mean, _), sums, award in zip(types, explored, awards, strict=True)
-        ], chosen.roundings
+        ]
     if not restart:
         raise EngineError(
             f"the closed-form engine expects a trial that explores every arm where nothing restarts at the award, got "
@@ -329,7 +310,7 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> tuple[list[
             "use engine='monte-carlo', or restart='award'",
         )
     sums = unfinished_exploration(runs, phases.mechanism.arm.order, m, phases.trial, rewards)
-    return [(sums, awards[0])], chosen.roundings + 3 * (arms + 2) * len(types)  # a mixture for each type
+    return [(sums, awards[0])]
 
 
 @remembered(8192, "closed form")
@@ -342,24 +323,22 @@ def commitment_of_types(types: MeanCounts, arm_rounds: int, rewards: RewardLaw) 
     return groups, commitment(groups, rewards, arm_rounds)
 
 
-def awards(scores: list[ScoreLaw], arithmetic: Arithmetic) -> tuple[list[Number], int]:
-    """Return the expected reward of each agent from the award, and the number of roundings."""
+def awards(scores: list[ScoreLaw]) -> list[float]:
+    """Return the expected reward of each agent from the award."""
     grid = np.unique(np.concatenate([score.scores for score in scores]))
     at, before, prizes = {}, {}, {}
     for score in {id(score): score for score in scores}.values():
-        chances, prize = arithmetic.zeros(len(grid)), arithmetic.zeros(len(grid))
+        chances, prize = np.zeros(len(grid)), np.zeros(len(grid))
         position = np.searchsorted(grid, score.scores)
         chances[position], prize[position] = score.chances, score.awards
-        below = arithmetic.zeros(len(grid))
+        below = np.zeros(len(grid))
         below[1:] = np.cumsum(chances)[:-1]
         at[id(score)], before[id(score)], prizes[id(score)] = chances, below, prize
-    nodes, weights = tie_nodes(len(scores) - 1, arithmetic)
-    totals: list[Number] = [arithmetic.number(0)] * len(scores)
-    for x, weight in zip(nodes, weights, strict=True):
+    totals = [0.0] * len(scores)
+    for x, weight in zip(*tie_nodes(len(scores) - 1), strict=True):
         check_time("closed form")
         below_or_tied: dict[int, Array] = {key: before[key] + x * at[key] for key in at}
         rivals = products_of_others([below_or_tied[id(score)] for score in scores])
         for i, score in enumerate(scores):
-            totals[i] = totals[i] + weight * (prizes[id(score)] @ rivals[i])
-    worst = sum(score.roundings for score in scores) + len(scores) * (len(grid) + 4) + len(nodes) + len(grid)
-    return totals, worst
+            totals[i] = totals[i] + float(weight * (prizes[id(score)] @ rivals[i]))
+    return totals

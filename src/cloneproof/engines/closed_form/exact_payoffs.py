@@ -12,9 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, pairwise
-from typing import Literal
-
-from flint import arb, ctx
 
 from cloneproof._clock import check_time
 from cloneproof.engines.closed_form.commitment import (
@@ -32,8 +29,8 @@ from cloneproof.engines.closed_form.reservoir import bar_rewards, reservoir_rewa
 from cloneproof.engines.closed_form.rewards import Bernoulli, Deterministic, RewardLaw
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
-from cloneproof.laws.arithmetic import BALLS, FLOATS, LOST, PRECISION, UNIT, Arithmetic, Number, ball, node_count
-from cloneproof.laws.best import best_mean, best_of_atoms
+from cloneproof.laws.arithmetic import PART, node_count
+from cloneproof.laws.best import best_mean
 from cloneproof.laws.means import CopiedOriginal, EqualArms, count_realisations, group_originals, prior_mean
 from cloneproof.laws.points import ELSEWHERE, REACH, PointRule, coin_distance, exact_points, points_for
 from cloneproof.market.market import Market
@@ -46,10 +43,9 @@ LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent
 ALONE = 128  # and where originals are averaged one at a time
 SLOTS = 1024  # in a reservoir
 BAR_POINTS = 240  # of the finer of two resolutions under a bar
-LEFT_OUT = 1e-18  # the part of a round that the levels of a bar which are left out pay, at most
 FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
 MOST_PRODUCTS = 1e12  # of floats in an exact payoff, counted from above: a few minutes; more is refused
-BALL_COST = 5.0  # cost of a product of balls
+ARM_ROUNDING = 2.0**-51  # by which the power of a distribution function may be wrong for each arm
 REALISATION_COST = 2e5  # least cost of a realisation of the means
 
 
@@ -72,23 +68,16 @@ def _refusal(mechanism: Mechanism, got: str) -> EngineError:
     )
 
 
-def check_level(groups: list[EqualArms], arm_rounds: int, arithmetic: Arithmetic) -> None:
+def check_level(groups: list[EqualArms], arm_rounds: int) -> None:
     """Refuse a commitment over too many arms."""
     means = [value for group in groups for value, _ in group.atoms]
     arms = sum(group.copies * group.number for group in groups)
     kept = sum(window(arm_rounds, mean) for mean in set(means))
-    products = 60 * kept * node_count(arms - 1, arithmetic.proven) * min(len(means), 2 + kept / (arm_rounds + 1))
-    _refuse_beyond(products, f"a commitment over {arms} arms after {arm_rounds} rounds each", arithmetic)
+    products = 60 * kept * node_count(arms - 1) * min(len(means), 2 + kept / (arm_rounds + 1))
+    _refuse_beyond(products, f"a commitment over {arms} arms after {arm_rounds} rounds each")
 
 
-def check_random_rounds(rounds: Binomial, cap: int) -> None:
-    """Refuse an expected minimum whose cap lies among too many likely numbers of rounds."""
-    mean, chance = rounds.rounds * float(rounds.chance), float(rounds.chance)
-    terms = max(0.0, REACH * math.sqrt(mean * (1 - chance)) - abs(cap - mean))
-    _refuse_beyond(1e4 * terms, f"{terms:.2g} likely numbers of rounds beyond the exploration's end")
-
-
-def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arithmetic: Arithmetic) -> None:
+def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases) -> None:
     """Refuse scores of too many realisations, or of too long trials.
 
     A score of all rewards takes products of laws for every best value of an arm and every tie-breaker or, if the trial
@@ -98,16 +87,14 @@ def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arith
     for originals in set(agents):
         arms = sum(original.copies for original in originals)
         means = min(len(originals), len({value for original in originals for value, _ in original.atoms}))
-        cost = REALISATION_COST + 60 * window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means
+        cost = REALISATION_COST + 60 * window(m, 0.5) * node_count(arms - 1) * means
         if not score.fresh and means > 1:
             values = sorted({value for original in originals for value, _ in original.atoms})
-            whole = (
-                max(_ties(m, *pair) for pair in pairwise(values)) * node_count(arms - 1, arithmetic.proven) * means**2
-            )
+            whole = max(_ties(m, *pair) for pair in pairwise(values)) * node_count(arms - 1) * means**2
             cases = whole if phases.trial >= arms * m else arms * means
             cost += cases * window(min(phases.trial, arms * m), 0.5) ** 2 / 4
         products += count_realisations(list(originals), phases.order_matters(arms)) * cost
-    _refuse_beyond(products, f"the scores of {len(agents)} agents over {phases.trial} rounds", arithmetic)
+    _refuse_beyond(products, f"the scores of {len(agents)} agents over {phases.trial} rounds")
 
 
 def window(rounds: int, mean: float) -> float:
@@ -120,8 +107,7 @@ def _ties(rounds: int, low: float, high: float) -> float:
     return max(0.0, (window(rounds, low) + window(rounds, high)) / 2 - rounds * (high - low))
 
 
-def _refuse_beyond(products: float, what: str, arithmetic: Arithmetic = FLOATS) -> None:
-    products *= BALL_COST if arithmetic.proven else 1
+def _refuse_beyond(products: float, what: str) -> None:
     if products > MOST_PRODUCTS:
         raise EngineError(
             f"the closed-form engine expects at most {MOST_PRODUCTS:.0e} products of numbers, got {what} with about "
@@ -142,18 +128,14 @@ class Problem:
     horizon: int
     rewards: RewardLaw
 
-    @property
-    def arithmetic(self) -> Arithmetic:
-        return self.rewards.arithmetic
 
-
-def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
-    """Return each agent's expected reward, and a bound on its rounding errors."""
+def expected_rewards(problem: Problem) -> list[float]:
+    """Return each agent's expected reward."""
     if problem.mechanism.in_epochs or problem.mechanism.flat_restart is not None:
         return _in_epochs(problem)
     if problem.mechanism.draws:
         rewards = bar_rewards if problem.mechanism.bar else reservoir_rewards
-        return rewards(problem.agents, problem.mechanism.arm, problem.horizon, problem.arithmetic)
+        return rewards(problem.agents, problem.mechanism.arm, problem.horizon)
     rule = problem.mechanism.agent
     if rule is None:
         return _flat(problem)
@@ -165,73 +147,62 @@ def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
     return _trials_and_award(problem, rule.explore)
 
 
-def _in_epochs(problem: Problem) -> tuple[list[Number], int]:
+def _in_epochs(problem: Problem) -> list[float]:
     """Add up expectations over epochs with fresh statistics; the means stay the same."""
-    totals, worst = [problem.arithmetic.number(0)] * len(problem.agents), 0
     plan = plain_epochs(problem.mechanism, len(problem.agents), problem.horizon)
-    for epoch in plan:
-        earned, roundings = expected_rewards(replace(problem, mechanism=epoch.mechanism, horizon=epoch.rounds))
-        totals, worst = [a + b for a, b in zip(totals, earned, strict=True)], max(worst, roundings)
-    return totals, worst + len(plan)
+    epochs = [expected_rewards(replace(problem, mechanism=own.mechanism, horizon=own.rounds)) for own in plan]
+    return [math.fsum(earned) for earned in zip(*epochs, strict=True)]
 
 
-def _flat(problem: Problem) -> tuple[list[Number], int]:
+def _flat(problem: Problem) -> list[float]:
     """Run one ETC over the arms of all agents."""
     originals = [original for of_agent in problem.agents for original in of_agent]
-    earned, roundings = _level(problem, originals, Fixed.of(problem.horizon))
-    left = iter(earned)
-    return [sum(islice(left, len(of_agent))) for of_agent in problem.agents], roundings + len(originals)
+    left = iter(_level(problem, originals, Fixed.of(problem.horizon)))
+    return [math.fsum(islice(left, len(of_agent))) for of_agent in problem.agents]
 
 
-def _separate(problem: Problem, rounds: Sequence[Rounds]) -> tuple[list[Number], int]:
+def _separate(problem: Problem, rounds: Sequence[Rounds]) -> list[float]:
     """Run an ETC for every agent, for a number of rounds that does not depend on rewards."""
-    totals, worst, expected = [], 0, {}
-    for originals, duration in zip(problem.agents, rounds, strict=True):
-        if (originals, duration) not in expected:
-            earned, roundings = _level(problem, list(originals), duration)
-            expected[originals, duration] = sum(earned[1:], earned[0])
-            worst = max(worst, roundings + len(originals))
-        totals.append(expected[originals, duration])
-    return totals, worst
+    expected: dict[tuple[tuple[CopiedOriginal, ...], Rounds], float] = {}
+    for asked in zip(problem.agents, rounds, strict=True):
+        if asked not in expected:
+            expected[asked] = math.fsum(_level(problem, list(asked[0]), asked[1]))
+    return [expected[asked] for asked in zip(problem.agents, rounds, strict=True)]
 
 
-def _level(problem: Problem, originals: list[CopiedOriginal], rounds: Rounds) -> tuple[list[Number], int]:
+def _level(problem: Problem, originals: list[CopiedOriginal], rounds: Rounds) -> list[float]:
     """Return the expected rewards of each original in one ETC over all of them."""
-    number, arm_rounds = problem.arithmetic.number, problem.mechanism.arm_rounds
-    if isinstance(rounds, Binomial):
-        check_random_rounds(rounds, arm_rounds * sum(original.copies for original in originals))
+    arm_rounds = problem.mechanism.arm_rounds
     order = problem.mechanism.arm.order
     explored, committed = schedule([original.copies for original in originals], order, arm_rounds, rounds)
-    means = {atoms: ball(prior_mean(atoms)) for atoms in {original.atoms for original in originals}}
-    earned = [number(means[original.atoms] * pulls) for original, pulls in zip(originals, explored, strict=True)]
+    means = {atoms: prior_mean(atoms) for atoms in {original.atoms for original in originals}}
+    earned = [float(means[original.atoms] * pulls) for original, pulls in zip(originals, explored, strict=True)]
     if committed == 0:
-        return earned, 4
+        return earned
     groups = group_originals(originals)
-    check_level(groups, arm_rounds, problem.arithmetic)
+    check_level(groups, arm_rounds)
     chosen = commitment(groups, problem.rewards, arm_rounds)
     best = {(group.atoms, group.copies): chosen.mean(groups, g) for g, group in enumerate(groups)}
-    exploited = number(committed)
-    totals = [reward + exploited * best[original] for reward, original in zip(earned, originals, strict=True)]
-    return totals, chosen.roundings + 8
+    exploited = float(committed)
+    return [reward + exploited * best[original] for reward, original in zip(earned, originals, strict=True)]
 
 
-def _trials_and_award(problem: Problem, trial: int) -> tuple[list[Number], int]:
+def _trials_and_award(problem: Problem, trial: int) -> list[float]:
     """Play trials of all agents, then an award to the highest score."""
     agents, award = len(problem.agents), problem.horizon - len(problem.agents) * trial
-    earned, worst = _separate(problem, [Fixed.of(trial)] * agents)
+    earned = _separate(problem, [Fixed.of(trial)] * agents)
     if award == 0:
-        return earned, worst
+        return earned
     mechanism = problem.mechanism
     if agents == 1:
         if mechanism.clears_at_award:
-            prize, more = _separate(problem, [Fixed.of(award)])
-            return [earned[0] + prize[0]], worst + more
+            return [earned[0] + _separate(problem, [Fixed.of(award)])[0]]
         return _separate(problem, [Fixed.of(trial + award)])
     phases = Phases(mechanism, trial, award)
-    check_trials(list(problem.agents), phases, problem.arithmetic)
+    check_trials(list(problem.agents), phases)
     scores = {agent: agent_score(list(agent), phases, problem.rewards) for agent in dict.fromkeys(problem.agents)}
-    prizes, more = awards([scores[originals] for originals in problem.agents], problem.arithmetic)
-    return [reward + prize for reward, prize in zip(earned, prizes, strict=True)], worst + more
+    prizes = awards([scores[originals] for originals in problem.agents])
+    return [reward + prize for reward, prize in zip(earned, prizes, strict=True)]
 
 
 def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> int:
@@ -269,12 +240,11 @@ def closed_form(
     market: Market,
     mechanism: Mechanism,
     copies: dict[str, tuple[int, ...]],
-    arithmetic: Literal["float", "ball"] = "float",
 ) -> Evaluation:
     """Compute every agent's ex-ante payoff and the expected regret, without sampling error.
 
-    `copies` are those of every agent, as from `full_copies`. "float" bounds its error by counting roundings. "ball" is
-    a rigorous enclosure that reads floats as exact dyadic fractions and weights as proportions.
+    `copies` are those of every agent, as from `full_copies`. Numbers are right to PART of the largest payoff in the
+    market, all rounds at the best mean.
 
     >>> from cloneproof import Agent, Market, Point, mechanism
     >>> market = Market([Agent("ana", 2, Point(0.5))], horizon=10, rewards="deterministic")
@@ -288,8 +258,6 @@ def closed_form(
             f"the closed-form engine expects a market that ends {ends[0]}, got one that ends {ends[1]}",
             "use engine='monte-carlo'",
         )
-    if at_random and arithmetic == "ball":
-        raise EngineError("the closed form of bars on slots is in floats, got arithmetic 'ball'; use 'float'")
     check_time("closed form")
     if market.places:
         raise EngineError(
@@ -300,21 +268,16 @@ def closed_form(
         check_slots(running, len(market.agents))
     elif (uncommitted := running.uncommitted_part) is not None:
         raise _refusal(running, uncommitted)
-    numbers = BALLS if arithmetic == "ball" else FLOATS
-    with ctx.workprec(PRECISION):
-        if all(prior.atoms is not None for agent in market.agents for prior in agent.priors):
-            method = f"closed form in {'balls' if numbers.proven else 'floats, error from a count of roundings'}"
-            estimates = _estimates(market, running, copies, 0, numbers, method, LEFT_OUT if at_random else 0.0)
-        else:
-            estimates = _by_quadrature(market, running, copies, numbers)
+    if all(prior.atoms is not None for agent in market.agents for prior in agent.priors):
+        estimates = _estimates(market, running, copies, 0, "closed form")
+    else:
+        estimates = _by_quadrature(market, running, copies)
     payoff = dict(zip([agent.name for agent in market.agents], estimates[:-1], strict=True))
     return Evaluation(payoff, estimates[-1], "closed-form")
 
 
-def _by_quadrature(
-    market: Market, running: Mechanism, copies: dict[str, tuple[int, ...]], arithmetic: Arithmetic
-) -> list[Estimate]:
-    """Return payoffs and regret with Gauss rules: proven ones, or else an estimate from two resolutions."""
+def _by_quadrature(market: Market, running: Mechanism, copies: dict[str, tuple[int, ...]]) -> list[Estimate]:
+    """Return payoffs and regret with Gauss rules: with a bound, or else an estimate from two resolutions."""
     most, sure = most_points(market, running), market.family.law == "point"
     if not running.bar and (not sure or running.draws):
         coins = most_coins(running, max(map(max, copies.values())), len(market.agents), market.horizon)
@@ -327,23 +290,19 @@ def _by_quadrature(
         ]
         apart = math.fsum(coin_distance(prior, points, coins) for prior in originals)
         if apart <= SAME:
-            method = f"closed form in {'balls' if arithmetic.proven else 'floats'} over Gauss rules of {points} points"
-            return _estimates(market, running, copies, points, arithmetic, method, apart)
-        if arithmetic.proven or running.draws or _is_sharp(market, running, min(most, FINE)):
+            return _estimates(
+                market, running, copies, points, f"closed form over Gauss rules of {points} points", apart
+            )
+        if running.draws or _is_sharp(market, running, min(most, FINE)):
             raise EngineError(
                 f"the closed-form engine expects continuous priors of which at most {points} points stand for all, got "
                 f"{coins} rewards of an original that tell them apart",
                 "use engine='monte-carlo', or prior.discretised(5)",
             )
-    elif arithmetic.proven:  # a bar never is
-        raise EngineError(
-            "arithmetic='ball' expects discrete priors for deterministic rewards, got a continuous one; use "
-            "arithmetic='float', or prior.discretised(5)"
-        )
     method = "closed form over quadrature, error from two resolutions"
     points = BAR_POINTS if running.bar else min(most, FINE)
-    coarse = _estimates(market, running, copies, math.ceil(COARSE * points), arithmetic, method)
-    fine = _estimates(market, running, copies, points, arithmetic, method)
+    coarse = _estimates(market, running, copies, math.ceil(COARSE * points), method)
+    fine = _estimates(market, running, copies, points, method)
     estimates = [_refine(a, b) for a, b in zip(coarse, fine, strict=True)]
     return _with_jumps(estimates, market, points) if sure and not running.draws else estimates
 
@@ -353,7 +312,6 @@ def _estimates(
     running: Mechanism,
     copies: dict[str, tuple[int, ...]],
     prior_points: int,
-    arithmetic: Arithmetic,
     method: str,
     apart: float = 0.0,
 ) -> list[Estimate]:
@@ -371,52 +329,29 @@ def _estimates(
     )
     every = [atoms for own in priors for atoms in own]
     means = [value for atoms in every for value, _ in atoms]
-    rewards = Bernoulli(arithmetic) if running.draws else _reward_law(market, means, arithmetic)
-    earned, roundings = expected_rewards(Problem(agents, running, market.horizon, rewards))
-    if prior_points:
-        best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])
-    else:
-        best, best_error = best_of_atoms([every], (1.0,), ball), 0.0
-    best, best_error = market.horizon * best, market.horizon * best_error
-    lost = (LOST + apart) * market.horizon
-    if arithmetic.proven:
-        unsure = arb(0, lost)
-        payoffs = [_ball_estimate(ball(market.share) * (reward + unsure), method) for reward in earned]
-        lost_rewards = _ball_estimate(best - sum(earned, arb(0)) + unsure * len(earned), method)
-        if prior_points:  # the best mean is integrated in floats
-            error = lost_rewards.error + best_error + 4 * UNIT * float(best)
-            lost_rewards = replace(lost_rewards, error=error, kind="estimated")
-        return [*payoffs, lost_rewards]
-    earned = [float(reward) for reward in earned]
-    bounds = [reward * (roundings + 8) * UNIT * 1.01 + lost for reward in earned]
-    payoffs = [
-        Estimate(market.share * reward, market.share * bound, "estimated", method)
-        for reward, bound in zip(earned, bounds, strict=True)
-    ]
-    regret = float(best) - math.fsum(earned)
-    return [*payoffs, Estimate(regret, math.fsum(bounds) + best_error + 4 * UNIT * float(best), "estimated", method)]
+    rewards = Bernoulli() if running.draws else _reward_law(market, means)
+    earned = expected_rewards(Problem(agents, running, market.horizon, rewards))
+    best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])
+    arms = 0 if running.draws else sum(original.copies for own in agents for original in own)
+    lost = market.horizon * ((PART + ARM_ROUNDING * arms) * max(means) + apart)
+    payoffs = [Estimate(market.share * reward, market.share * lost, "exact", method) for reward in earned]
+    regret = market.horizon * best - math.fsum(earned)
+    return [*payoffs, Estimate(regret, lost + market.horizon * best_error, "exact", method)]
 
 
-def _reward_law(market: Market, means: list[float], arithmetic: Arithmetic) -> RewardLaw:
+def _reward_law(market: Market, means: list[float]) -> RewardLaw:
     if market.family.law == "coin":
-        return Bernoulli(arithmetic)
+        return Bernoulli()
     if market.family.law == "point":
-        return Deterministic.of(means, arithmetic)
+        return Deterministic.of(means)
     expected = "bernoulli or deterministic rewards"
     raise EngineError(f"the closed-form engine expects {expected}, got {market.family.name!r}", ELSEWHERE)
-
-
-def _ball_estimate(value: Number, method: str) -> Estimate:
-    """Return a ball as a float and a half-width that covers it."""
-    middle = float(value.mid())
-    half_width = float((value - arb(middle)).abs_upper())
-    return Estimate(middle, math.nextafter(half_width * (1 + 2 * UNIT), math.inf), "proven", method)
 
 
 def _refine(coarse: Estimate, fine: Estimate) -> Estimate:
     change = abs(fine.value - coarse.value)
     error = GENEROUS * change + coarse.error + fine.error
-    return Estimate(fine.value, error, "estimated", fine.method, heuristic=True)
+    return Estimate(fine.value, error, "exact", fine.method, heuristic=True)
 
 
 def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[Estimate]:

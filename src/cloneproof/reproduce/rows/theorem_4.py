@@ -34,12 +34,11 @@ from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
 from cloneproof.engines.closed_form.commitment import Phases, agent_score
 from cloneproof.engines.closed_form.rewards import Bernoulli
 from cloneproof.engines.estimate import Estimate
-from cloneproof.laws.arithmetic import FLOATS
 from cloneproof.laws.means import CopiedOriginal
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Order
-from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, by_value, in_balls, rounded
+from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, by_law, by_value, rounded
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 from cloneproof.reproduce.score_thresholds import TwoPhases, largest_gain, profile
 
@@ -81,8 +80,8 @@ class Attack:
         return setting.mechanism("h-etc-r", agent_rounds=self.agent_rounds, arm_rounds=self.arm_rounds)
 
     def witness(self, mechanism: Mechanism) -> Witness:
-        """Return the deviation under any mechanism, both payoffs in ball arithmetic."""
-        paid = in_balls(self.market, mechanism, self.copies)
+        """Return the deviation under any mechanism, both payoffs by the closed form."""
+        paid = by_law(self.market, mechanism, self.copies)
         return Witness.of(CopiesOf(ANA, self.copies), self.market, paid)
 
 
@@ -128,7 +127,7 @@ class HarderAttack(NamedTuple):
 
 
 def harder_attacks(setting: Setting) -> list[HarderAttack]:
-    """Try every order with either factor, in ball arithmetic."""
+    """Try every order with either factor."""
     market = attacks()["short-trial"].market
     cases = (((1, 1), 2), ((2, 1), 2), ((2, 1), 3))  # what is registered, and L
     return [
@@ -143,7 +142,7 @@ def _payoff(
 ) -> Estimate:
     m = math.ceil(factor * largest * math.log(2 * market.horizon))
     mechanism = setting.mechanism("h-etc-r", agent_rounds=m * largest, arm_rounds=m, order=order)
-    return evaluate(market, mechanism, {ANA: copies}, arithmetic="ball").payoff[ANA]
+    return evaluate(market, mechanism, {ANA: copies}).payoff[ANA]
 
 
 Tail = np.ndarray[Any, Any]  # P(sum of the trial's rewards >= s) for s = 0, 1, .., M
@@ -160,7 +159,7 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
     """
     trial = mechanism.agent_rounds
     originals = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
-    score = agent_score(originals, Phases(mechanism, trial, 1), Bernoulli(FLOATS))
+    score = agent_score(originals, Phases(mechanism, trial, 1), Bernoulli())
     law = np.zeros(trial + 1)
     at = score.scores >= 0
     law[score.scores[at].astype(int)] = score.chances[at].astype(float)
@@ -221,13 +220,13 @@ def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tupl
     game = TwoPhases.of(market, mechanism, ANA)
     honest, error = profile(game, (1,) * len(game.priors)), SWEEP_ROUNDING * market.horizon
     return [
-        Estimate(largest_gain(game, honest, copied), error, "estimated", "sweep over thresholds, floats")
+        Estimate(largest_gain(game, honest, copied), error, "exact", "sweep over thresholds")
         for copied in (profile(game, copies) for copies in vectors)
     ]
 
 
 def run(setting: Setting) -> Findings:
-    """Try attacks in balls, both tail claims, and copies that fit into the trial or do not."""
+    """Try attacks, both tail claims, and copies that fit into the trial or do not."""
     played = attacks()
     witnesses = {name: attack.witness(attack.papers_mechanism(setting)) for name, attack in played.items()}
     paying = {name: witness for name, witness in witnesses.items() if witness.gain.low > 0}
@@ -238,7 +237,7 @@ def run(setting: Setting) -> Findings:
     most, most_beyond = (max(gains, key=by_value) for gains in (fitting, beyond))
     return Findings(
         computed=(
-            f"{len(played)} attacks by one agent of two originals, both payoffs in ball arithmetic, m as the theorem "
+            f"{len(played)} attacks by one agent of two originals, both payoffs by the closed form, m as the theorem "
             "asks, M = mL (the least it allows) and M = √(T ln T) (Theorem 5's). Of the proof: the chance q(y) that an "
             "agent's trial averages at least y, exactly, against both readings of ψ, at every y. Then the gain at "
             f"every score that opponents may set, for {len(fitting)} vectors of copies whose exploration fits into the "
@@ -317,12 +316,12 @@ def run(setting: Setting) -> Findings:
 
 
 def _footnote(setting: Setting) -> Estimate:
-    """Try fifty copies on a prior-independent H-ETC-R, in balls: m = ⌊ln⁴ T⌋, M = max(m ln T, √(T ln T))."""
+    """Try fifty copies on a prior-independent H-ETC-R: m = ⌊ln⁴ T⌋, M = max(m ln T, √(T ln T))."""
     horizon = 10**9
     m = math.floor(math.log(horizon) ** 4)
     trial = max(math.ceil(m * math.log(horizon)), math.ceil(math.sqrt(horizon * math.log(horizon))))
     market = Market([Agent(ANA, 2, HIT_OR_MISS), Agent("bo", 1, Point(0.97))], horizon, rewards="deterministic")
-    return in_balls(market, setting.mechanism(NAME, agent_rounds=trial, arm_rounds=m), (50, 1)).gain
+    return by_law(market, setting.mechanism(NAME, agent_rounds=trial, arm_rounds=m), (50, 1)).gain
 
 
 def _audit(setting: Setting, attack: Attack) -> Audit:
@@ -375,7 +374,7 @@ def _by_fit(setting: Setting) -> tuple[list[Estimate], list[Estimate]]:
 
 def _table(played: dict[str, Attack], witnesses: dict[str, Witness]) -> FindingsTable:
     return table(
-        "The attacks, proven in ball arithmetic (share 1)",
+        "The attacks, by the closed form (share 1)",
         "market | m | M | copies | honest payoff | with the copies | gain",
         (
             (attack.name, attack.arm_rounds, attack.agent_rounds, str(attack.copies), at.honest, at.copied, at.gain)

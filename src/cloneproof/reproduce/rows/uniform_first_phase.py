@@ -13,7 +13,7 @@ from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
 from cloneproof.bounds import uniform_etc_regret_at_least
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.reproduce.evidence import AUDITED, above, agrees, all_of, by_high, by_value, in_balls, scaled, size
+from cloneproof.reproduce.evidence import AUDITED, above, agrees, all_of, by_high, by_law, by_value, scaled, size
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 
 ANA = "ana"
@@ -35,7 +35,7 @@ def run(setting: Setting) -> Findings:
     ]
     growth = [(t, _regret(setting, t)) for t in (10**3, 10**6, 10**9)]
     least = uniform_etc_regret_at_least([[0.9], [0.1]], 1)
-    short = in_balls(_market(PRIORS["0 or 1/2"], 2, 100), setting.mechanism("uniform-etc", arm_rounds=1), COPIES).gain
+    short = by_law(_market(PRIORS["0 or 1/2"], 2, 100), setting.mechanism("uniform-etc", arm_rounds=1), COPIES).gain
     apart = max((_apart(payoff, plain) for payoff, plain, _ in payoffs), key=by_value)
     apart_mixed = max((_apart(payoff, mixed) for payoff, _, mixed in payoffs), key=by_value)
     nearest = max((result.worst.gain for result in audits.values()), key=by_high)
