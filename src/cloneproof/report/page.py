@@ -27,11 +27,13 @@ _notebook_figures = count(1)  # several figures in one notebook need ids of thei
 def html_page(result: Result) -> str:
     """Return the result as a page; equal results give equal texts."""
     seconds = getattr(result, "seconds", 0.0)
+    return page(result.sections(), [f"{seconds:,.1f} s"] if seconds else [])
+
+
+def page(sections: Sequence[Section], remarks: Sequence[str] = ()) -> str:
+    """Return sections as a page, with versions and remarks at its end."""
     versions = [f"{name} {version}" for name, version in package_versions(*PACKAGES).items()]
-    facts = {
-        "sections": _drawable(result.sections()),
-        "footer": " · ".join([*versions, *([f"{seconds:,.1f} s"] if seconds else [])]),
-    }
+    facts = {"sections": _drawable(sections), "footer": " · ".join([*versions, *remarks])}
     return render("page.html", facts, count(1))
 
 

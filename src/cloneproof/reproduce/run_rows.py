@@ -16,21 +16,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from cloneproof._checks import one_of
 from cloneproof._files import write_whole
 from cloneproof._processes import process_pool
+from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
 from cloneproof._sources import code_version
 from cloneproof._version import package_versions
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError
+from cloneproof.report import page as report_page
 from cloneproof.report import words
-from cloneproof.report.page import PACKAGES, render
 from cloneproof.reproduce.findings import (
+    Check,
     CheckRole,
     Findings,
-    FindingsTable,
     Row,
     RowVerdict,
     Scale,
@@ -47,50 +48,63 @@ ROLES: dict[CheckRole, str] = {
     "ours": "Our statement",
 }
 ROUNDING = 1e-6  # an error below that part of a number is that of its arithmetic
-CSS_CLASSES: dict[RowVerdict, str] = {
-    "confirmed": "confirmed",
-    "confirmed with corrections": "corrected",
-    "refuted on our reading": "reread",
-    "refuted as stated": "refuted",
-    "answered": "confirmed",
-    "undecided": "undecided",
-}
 SHORT = 10  # letters of a text such as "(100, 1)" that no line break should divide
-ANSWERS = {True: "holds", False: "fails", None: "open"}
+ANSWERS = {True: "Holds", False: "Fails", None: "Open"}
+VERDICTS: tuple[RowVerdict, ...] = get_args(RowVerdict)
+HOW_IT_IS_READ = (
+    "A statement is read with the definitions of the paper; where its words allow several readings, the most "
+    "favourable one counts, and so does a restatement elsewhere in the paper. A hypothesis that only a proof uses "
+    "is not stated. Refuted as stated: an instance within the statement, so read, contradicts it, however small "
+    "the repair. Refuted on our reading: the same of a hedged remark that we had to make precise. Confirmed with "
+    "corrections: the statement holds in all that was computed, and something said on the way to it does not. "
+    "Confirmed: so does what was checked of the way. Undecided: neither, or nothing is claimed. Verdicts are "
+    "computed from the checks, and hold for what was computed."
+)
 
 
-def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) -> str:
+def page(found: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) -> str:
     """Return the page as text; equal findings give equal texts."""
-    verdicts = [findings.verdict for _, findings in sections.values()]
-    context = {
-        "sections": [_section(name, *section) for name, section in sections.items()],
-        "tally": [
-            {"verdict": verdict, "css": css, "count": verdicts.count(verdict)}
-            for verdict, css in CSS_CLASSES.items()
-            if verdict in verdicts
+    verdicts = [findings.verdict for _, findings in found.values()]
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts]
+    rows = [(f"{row.number}. {row.title}", findings.verdict) for row, findings in found.values()]
+    first = Section(
+        "Every claim, checked",
+        [
+            Paragraph(f"{len(rows)} statement{'' if len(rows) == 1 else 's'}: {', '.join(counts)}."),
+            Table.of(("statement", "verdict"), rows, left=["statement", "verdict"]),
+            Paragraph(HOW_IT_IS_READ, role="note"),
         ],
-        "scale": scale,
-        "seed": seed,
-        "versions": " · ".join(f"{name} {number}" for name, number in package_versions(*PACKAGES).items()),
-    }
-    return render("reproduction_page.html", context)
+        "Replication-proof Bandit Mechanism Design with Bayesian Agents",
+    )
+    remarks = [f"scale {scale}, seed {seed}", "the same numbers as data: results.json beside this page"]
+    return report_page.page([first, *(_section(*of_row) for of_row in found.values())], remarks)
 
 
-def _section(name: str, row: Row, findings: Findings) -> dict[str, Any]:
-    return {
-        **_heading(row, findings),
-        "name": name,
-        "verdict": findings.verdict,
-        "css": CSS_CLASSES[findings.verdict],
-        "computed": findings.computed,
-        "checks": [
-            {"role": ROLES[check.role], "answer": ANSWERS[check.holds], "statement": check.statement,
-             "evidence": [(what, cell_words(value), _sure(value)) for what, value in check.evidence]}
-            for check in findings.checks
-        ],
-        "methods": _methods(findings),
-        "tables": [_table(table) for table in findings.tables],
-    }  # fmt: skip
+def _section(row: Row, findings: Findings) -> Section:
+    checks = Points(tuple(_check(check) for check in findings.checks))
+    said: list[SectionPart] = [
+        Paragraph(row.summary_of(findings), findings.verdict.capitalize()),
+        Paragraph(row.claim, "The paper"),
+        Paragraph(findings.computed, "What was computed"),
+        checks,
+    ]
+    for table in findings.tables:
+        columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.columns)
+        words = [
+            name for name, cells in zip(table.columns, columns, strict=True) if any(isinstance(c, str) for c in cells)
+        ]
+        said.append(Table.of(table.columns, [[*map(cell_words, cells)] for cells in table.rows], table.title, words))
+        said += [Paragraph(table.note, role="note")] if table.note else []
+    how = _methods(findings)
+    said += [Paragraph(f"{'; '.join(how)}.", "How the numbers were obtained", "note")] if how else []
+    return Section(f"{row.number}. {row.title}", said)
+
+
+def _check(check: Check) -> Paragraph:
+    """Return a check with its evidence."""
+    evidence = "; ".join(f"{what}: {cell_words(value)}" for what, value in check.evidence)
+    said = f"{ROLES[check.role]}: {check.statement}"
+    return Paragraph(f"{said} ({evidence})" if evidence else said, ANSWERS[check.holds])
 
 
 def _heading(row: Row, findings: Findings) -> dict[str, Any]:
@@ -98,32 +112,11 @@ def _heading(row: Row, findings: Findings) -> dict[str, Any]:
     return {"number": row.number, "title": row.title, "claim": row.claim, "summary": summary}
 
 
-def _sure(value: TableCell) -> str:
-    """Return what the error bound means, in a word; the methods in full stand at the end of the section."""
-    if not isinstance(value, Estimate):
-        return ""
-    if value.kind == "exact":
-        return "computed"
-    return "sampled, the bound holds at its confidence"
-
-
 def _methods(findings: Findings) -> list[str]:
     """Describe how the numbers of the checks and tables were obtained, each way once."""
     values = [value for check in findings.checks for _, value in check.evidence]
     values += [cell for table in findings.tables for row in table.rows for cell in row]
     return sorted({value.method for value in values if isinstance(value, Estimate) and value.method})
-
-
-def _table(table: FindingsTable) -> dict[str, Any]:
-    """Set a column with text flush left, free to wrap, and one of numbers flush right, unwrapped."""
-    columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.columns)
-    aligned = ["text" if any(isinstance(cell, str) for cell in column) else "number" for column in columns]
-    return {
-        "title": table.title,
-        "columns": list(zip(table.columns, aligned, strict=True)),
-        "rows": [[cell_words(cell) for cell in row] for row in table.rows],
-        "note": table.note,
-    }
 
 
 def cell_words(value: TableCell) -> str:
@@ -176,7 +169,7 @@ def reproduce(
     results = {
         "scale": scale,
         "seed": seed,
-        "versions": package_versions(*PACKAGES),
+        "versions": package_versions(*report_page.PACKAGES),
         "timings": "timings.json",
         "rows": {name: _heading(*section) | finished[name]["findings"] for name, section in sections.items()},
     }
