@@ -10,7 +10,6 @@ that its theorems rest on, and one evaluation for each of many horizons.
 """
 
 from cloneproof.analysis.evaluate import evaluate_horizons
-from cloneproof.analysis.properties.conformance import check_permutation_invariance
-from cloneproof.analysis.properties.permutations import Instance, check_trp, rp_regret
+from cloneproof.reproduce.permutations import Instance, check_permutation_invariance, check_trp, rp_regret
 
 __all__ = ["Instance", "check_permutation_invariance", "check_trp", "evaluate_horizons", "rp_regret"]

@@ -11,9 +11,9 @@ Each has `to_dict()`, which is also the command line's `--json`, or is a plain n
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.audit.result import Audit, CopyLimit, InformedGain, KnowledgeGain
 from cloneproof.analysis.audit.search_result import Witness
+from cloneproof.analysis.conformance import Conformance
 from cloneproof.analysis.equilibrium import Equilibrium
 from cloneproof.analysis.gain import Finding, Gain
-from cloneproof.analysis.properties.conformance import Conformance
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.reference import Record
 from cloneproof.logs.same import SameItems

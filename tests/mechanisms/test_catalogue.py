@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +7,6 @@ from hypothesis import strategies as st
 import cloneproof as cp
 from cloneproof.bounds import first_horizon_with_award, holdout_arm_rounds, smallest
 from cloneproof.mechanisms import CATALOGUE, Doubling, award_horizon, outside_conditions
-from cloneproof.mechanisms.catalogue import ON_PAGES_ONLY
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 from support.strategies import small
 
@@ -39,15 +37,6 @@ def test_the_theorems_numbers():
     assert etc == math.ceil(2 * 3 * math.log(20_000))
     given_m = cp.mechanism("h-etc-r", market=fact_three(4000), arm_rounds=500).parameters
     assert given_m["agent_rounds"] == 1000
-
-
-def test_a_mechanism_keeps_the_numbers_and_never_the_market():
-    from cloneproof.analysis.properties.conformance import private_things
-
-    for name in CATALOGUE:
-        market = fact_three(500)
-        paged = replace(market, positions=(1, 0.5)) if name in ON_PAGES_ONLY else market
-        assert list(private_things(cp.mechanism(name, market=paged), name)) == []
 
 
 @given(st.integers(2, 6), st.floats(0.05, 1), st.integers(10, 10**7))

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.properties.permutations import Instance, rp_regrets, sorted_copies
+from cloneproof.reproduce.permutations import Instance, rp_regrets, sorted_copies
 from cloneproof.reproduce.rows.theorem_4 import psi_tail, score_tail, tail_lower, tail_upper
 from cloneproof.reproduce.trp import exploration_slack, least_slack
 

@@ -38,12 +38,12 @@ from itertools import permutations, product
 import numpy as np
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.properties.permutations import Instance, rp_margins, rp_regret, sorted_copies, unequal_means
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.reproduce.evidence import by_low, by_value
 from cloneproof.reproduce.findings import Setting
+from cloneproof.reproduce.permutations import Instance, rp_margins, rp_regret, sorted_copies, unequal_means
 
 AGENT = "ana"
 MAX_COPIES = 3

@@ -87,7 +87,7 @@ def test_withheld_vectors_leave_something_out_and_register_something():
 def test_no_payoff_exceeds_the_ceiling(mechanism):
     ana = cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5]))
     for others in ([], [cp.Agent("bo", 1, cp.Point(0.5))]):
-        market = cp.Market([ana, *others], horizon=24, share=0.5)
+        market = cp.Market([ana, *others], horizon=12, share=0.5)
         case = audit_case(market, mechanism, "ana")
         if case.running.agent is None and others:
             assert ceiling(case, 4) == float("inf")

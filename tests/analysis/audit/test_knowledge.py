@@ -7,8 +7,8 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.audit.informed import knowledge_gain
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.properties.conformance import CHECKS, steady_as_declared
 from cloneproof.engines.deadline import Deadline
+from support.rule_checks import steady_as_declared
 
 TWO = cp.Discrete([0.2, 0.8], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 2, TWO), cp.Agent("bo", 1, cp.Point(0.6))], horizon=9)
@@ -85,4 +85,3 @@ def test_what_declares_a_steady_index_is_checked(monkeypatch):
     monkeypatch.setattr(type(wrong.agent), "steady", property(lambda rule: True))
     assert "falls as the mean rises" in next(steady_as_declared(wrong))
     assert "has the priorities" in next(steady_as_declared(cp.mechanism("ucb1")))  # ln t is a clock
-    assert "steady as declared" in CHECKS

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cloneproof.analysis.properties.permutations import rp_margins
 from cloneproof.engines.estimate import Estimate
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.session import session
 from cloneproof.reproduce.evidence import by_low
 from cloneproof.reproduce.findings import Findings, Row, Setting, answer
+from cloneproof.reproduce.permutations import rp_margins
 
 NUMBERS = ((1, 2, 1), (2, 3, 2), (3, 4, 2))  # rounds, draws and threshold of the reservoirs that are tried
 MOST_COPIES = 4

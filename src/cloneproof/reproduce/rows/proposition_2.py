@@ -12,7 +12,6 @@ from functools import cached_property
 
 from cloneproof._schedules import doubling_length
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.properties.permutations import Instance, rp_regret
 from cloneproof.bounds import prior_independent_etc_regret
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
@@ -20,6 +19,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, rounded, scaled
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.reproduce.permutations import Instance, rp_regret
 from cloneproof.reproduce.trp import exploration_slack
 
 COPIES = (2, 2)

@@ -7,7 +7,6 @@ from itertools import combinations, product
 from typing import Any
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.properties.conformance import check_permutation_invariance
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -15,6 +14,7 @@ from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.uniform import indifferent
 from cloneproof.reproduce.evidence import all_of, at_most, by_value
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, table
+from cloneproof.reproduce.permutations import check_permutation_invariance
 from cloneproof.reproduce.trp import HALF, ROUNDING, RulePayoff, Trial, ex_ante_payoff, permuted_regret, rule_c, trials
 
 BERN = Discrete([0, 1], [0.5, 0.5])

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
-from cloneproof.analysis.properties.permutations import Instance, Trp, check_trp, rp_regret, unequal_means
 from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken, trp_arm_rounds
 from cloneproof.engines.estimate import Estimate
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, part_of, rounded
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.reproduce.permutations import Instance, Trp, check_trp, rp_regret, unequal_means
 from cloneproof.reproduce.trp import average_gap, least_slack
 
 TRIED = 3  # copies of each original, where copies are searched for

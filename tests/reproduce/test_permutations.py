@@ -4,11 +4,22 @@ import math
 from fractions import Fraction
 from itertools import pairwise, permutations, product
 
+import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.properties.conformance import check_permutation_invariance
-from cloneproof.analysis.properties.permutations import check_trp, rp_regret, sorted_copies
+from cloneproof._randomness import uniform
+from cloneproof.analysis.conformance import unlikely_counts
+from cloneproof.mechanisms.online.levels import Level
+from cloneproof.mechanisms.rule import Rule
+from cloneproof.reproduce.permutations import (
+    TIE_SEEDS,
+    check_permutation_invariance,
+    check_trp,
+    rp_regret,
+    sorted_copies,
+)
+from support.sizes import LONG
 from support.strategies import small
 
 
@@ -135,3 +146,46 @@ def test_other_multisets_can_offset_a_violation(m, values, weights, originals, h
         for copies in [(1,) * originals, *sorted_copies(originals, most)]
     )
     assert all((payoff - honest).high < 0 for payoff in copied)
+
+
+def test_a_rule_that_looks_at_the_order_of_its_calls_is_caught():
+    """It favours whoever is asked first in a round: the lowest label."""
+    last = [None]
+
+    def first_come(inputs):
+        new, last[0] = last[0] != inputs.clock, inputs.clock
+        return float(new)
+
+    failed = problems(cp.Mechanism(arm=Rule("first come", first_come)))
+    assert failed == 2
+
+
+def test_a_rule_that_falsely_claims_invariance_is_caught():
+    class Sly(Rule):
+        permutation_invariant = True
+
+    sly = Sly("sly", cp.rule("etc", rounds=2).priority, explore=2, order="index", commits=True)
+    assert problems(cp.Mechanism(arm=sly)) == 2
+
+
+def problems(mechanism):
+    return len(check_permutation_invariance(mechanism).problems)
+
+
+def one_in_five_to_the_lowest_key(level, ties, purpose, index, one_of=Level._one_of):
+    """Shares of 0.40 and 0.20 instead of 1/4, just beyond what the check promises to find."""
+    lowest = min(ties, key=level.keys.__getitem__)
+    return lowest if uniform(level._streams[purpose], 10**6 + index) < 0.2 else one_of(level, ties, purpose, index)
+
+
+@pytest.mark.skipif(not LONG, reason="make test-long")
+def test_a_small_bias_of_ties_is_found(monkeypatch):
+    monkeypatch.setattr(Level, "_one_of", one_in_five_to_the_lowest_key)
+    assert problems(small("ucb1")) == 1
+
+
+@pytest.mark.parametrize(("off", "called"), [(0.0, 0.0), (0.14, 1.0), (-0.14, 1.0)])
+def test_equal_shares_are_never_called_biased_and_a_bias_of_the_promised_size_is(off, called):
+    """Of 16 events that happen in 1150 trials, judged as `ties are uniform` does: both errors once in a million."""
+    counts = np.random.default_rng(1).binomial(TIE_SEEDS, 0.25 + off, size=(200, 16))
+    assert np.mean([len(unlikely_counts(row, TIE_SEEDS, 0.25, 16)) / 16 for row in counts]) == called

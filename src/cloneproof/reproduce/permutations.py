@@ -1,4 +1,4 @@
-"""Random permutations (paper, section 4): instances, their regret averaged over permutations, and truthfulness (TRP).
+"""Random permutations (paper, section 4): their regret, truthfulness under them (TRP), and invariance to them (PI).
 
 An agent does not know which of its originals is good, so its copies land on the means by a random permutation, and the
 regret averaged over permutations counts. Originals with equal means remain distinct.
@@ -12,17 +12,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, permutations, product
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from cloneproof._checks import count, listed, number_in
+from cloneproof._randomness import substream, uniform
+from cloneproof.analysis.conformance import ERROR_RATE, first_difference, opened, play, small_horizon, unlikely_counts
 from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.errors import EngineError, MarketError, brief
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import Point
 from cloneproof.market.rewards import RewardFamily
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
+from cloneproof.mechanisms.online.registration import Registration, open_registration
+from cloneproof.mechanisms.online.session_file import Decision
 
 AGENT = "agent"
 TrpVerdict = Literal["holds within the search", "violated", "undecided"]
@@ -331,3 +337,126 @@ def _checked(
     instances = multisets * math.comb(max_copies + originals - 1, originals)
     count(instances, "instances to check, by means, originals and copies,", 0, MOST_INSTANCES, EngineError)
     return tuple(different), asked
+
+
+TIE_SEEDS = 1150
+SCOPE = (
+    "one market of 3 agents with 3, 1 and 2 arms, all 6 orders of the agents with their arms reversed, one tape of "
+    f"rewards; and four equal arms in 2 agents over {TIE_SEEDS} seeds, whose shares must be 1/4 (false alarms: "
+    f"at most {ERROR_RATE:g} of checks)"
+)
+
+
+@dataclass(frozen=True)
+class PermutationInvariance:
+    """Changes by a relabelling: `problems` is empty if none was found; `scope` says what was tried."""
+
+    mechanism: str
+    declared: bool
+    problems: tuple[str, ...]
+    scope: str = SCOPE
+
+    @property
+    def holds(self) -> bool:
+        return not self.problems
+
+    @property
+    def verdict(self) -> str:
+        return "holds within what was tried" if self.holds else "violated"
+
+
+def _served_keys(mechanism: Mechanism, view: Registration, horizon: int, seed: int) -> list[tuple[int, int]]:
+    """Return the keys served in each round; rewards belong to keys, not labels."""
+    places = {name: place for place, name in enumerate(view.names)}
+
+    def key(decision: Decision) -> tuple[int, int]:
+        place = places[decision.agent]
+        return view.agent_keys[place], view.arm_keys[place][decision.arm]
+
+    pulls: Counter[tuple[int, int]] = Counter()
+
+    def reward(decision: Decision) -> float:
+        where = key(decision)
+        pulls[where] += 1
+        return int(uniform(substream(17, *where), pulls[where]) * 3) / 2  # few values, so that ties occur
+
+    return list(map(key, play(opened(mechanism, view, horizon, seed), horizon, reward)))
+
+
+def relabelled_run(mechanism: Mechanism) -> Iterator[str]:
+    """Permutation invariance: relabelling agents and arms relabels the run (the paper's PI)."""
+    shape = {"ana": 3, "bo": 1, "cy": 2}
+    horizon = small_horizon(mechanism, shape)
+    plain = open_registration(shape)
+    first = _served_keys(mechanism, plain, horizon, seed=13)
+    for order in permutations(range(3)):
+        turned = Registration(
+            tuple(plain.names[i] for i in order),
+            tuple(plain.arms[i] for i in order),
+            tuple(plain.agent_keys[i] for i in order),
+            tuple(tuple(reversed(plain.arm_keys[i])) for i in order),
+        )
+        second = _served_keys(mechanism, turned, horizon, seed=13)
+        if first != second:
+            number = first_difference(first, second)
+            yield f"with agents in the order {order} and arms reversed the run parts in round {number}"
+
+
+def ties_are_uniform(mechanism: Mechanism) -> Iterator[str]:
+    """Four indistinguishable arms are equally likely in every round.
+
+    By symmetry each has probability 1/4 over the seeds. Exact binomial tests, one for each arm of each round, fail a
+    correct mechanism with probability ERROR_RATE at most; a bias of 0.14 is found as surely.
+    """
+    shape = {"ana": 2, "bo": 2}
+    horizon = small_horizon(mechanism, shape)
+    rounds = sorted({1, 2, max(1, horizon // 2), horizon})
+    cells = {cell: index for index, cell in enumerate(product(rounds, shape, range(2)))}
+    registration = open_registration(shape)
+
+    counts = np.zeros(len(cells), dtype=np.int64)
+    for seed in range(TIE_SEEDS):
+        decisions = play(opened(mechanism, registration, horizon, seed), horizon, lambda decision: 1.0)
+        for number in rounds:
+            counts[cells[number, decisions[number - 1].agent, decisions[number - 1].arm]] += 1
+    unlikely = unlikely_counts(counts, TIE_SEEDS, 0.25, len(cells))
+    for (number, name, arm), index in cells.items():
+        if index in unlikely:
+            yield (
+                f"arm {arm} of {name!r} is served in round {number} by {counts[index]} of {TIE_SEEDS} seeds, expected "
+                f"1/4 (error rate {ERROR_RATE:g})"
+            )
+
+
+def check_permutation_invariance(mechanism: Mechanism) -> PermutationInvariance:
+    """Relabel agents and arms, and compare the runs; and see whether ties are broken uniformly (reading, decision 12).
+
+    The paper's PI allows ties to be broken by label; we ask for uniform ties, so that equal arms are equal in law. A
+    mechanism that declares that it goes by the order of registration is tried all the same.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The platform's algorithm.
+
+    Returns
+    -------
+    PermutationInvariance
+        With `verdict`, the problems found and the scope of the search.
+
+    References
+    ----------
+    The paper, section 4, permutation invariance (PI).
+
+    Examples
+    --------
+    >>> from cloneproof.mechanisms import mechanism
+    >>> checked = check_permutation_invariance(mechanism("etc", arm_rounds=2, order="index"))
+    >>> checked.verdict, checked.declared
+    ('violated', False)
+    """
+    checked_mechanism(mechanism)
+    problems = [
+        problem for check in (relabelled_run, ties_are_uniform) if (problem := next(check(mechanism), None)) is not None
+    ]
+    return PermutationInvariance(mechanism.name, mechanism.permutation_invariant, tuple(problems))

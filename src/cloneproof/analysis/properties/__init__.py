@@ -1,1 +1,0 @@
-"""Properties of a mechanism: conformance, permutation invariance, random-permutation regret, TRP."""
