@@ -41,7 +41,7 @@ from cloneproof.market.toml import load_market, market_to_toml
 from cloneproof.report.words import drawn
 
 AGAIN = 4  # times as many pairs as the audit drew: a written test is to be surer than the audit was
-OUTPUTS = ("--html", "--json-file", "--certificate", "--write-test", "--agent", "--max-copies")  # not repeated
+OUTPUTS = ("--html", "--json-file", "--write-test", "--agent", "--max-copies")  # not repeated
 
 
 def shell_words(audit: Audit, arguments: Sequence[str], most: int) -> str:

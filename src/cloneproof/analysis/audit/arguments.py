@@ -62,7 +62,7 @@ def ceiling(case: AuditCase, arms: int) -> float:
     >>> from cloneproof import Agent, Discrete, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=100)
-    >>> ceiling(audit_case(market, mechanism("etc", arm_rounds=10), "ana"), 3)  # 30 at 1/2, 70 at 3/4
+    >>> round(ceiling(audit_case(market, mechanism("etc", arm_rounds=10), "ana"), 3), 6)  # 30 at 1/2, 70 at 3/4
     67.5
     """
     if case.market.segments:
