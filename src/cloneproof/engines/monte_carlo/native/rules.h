@@ -5,6 +5,7 @@
 #pragma once
 #include "beta_variate.h"
 #include "kl_bound.h"
+#include "rewards.h"
 
 struct Told {
     i64 clock;
@@ -128,12 +129,14 @@ struct OwnRule {
     OwnExceeds above;
     static OwnRule of(const RuleNumbers& rule) { return {rule.priority, rule.bound, rule.exceeds}; }
     static double call(OwnPriority own, const Told& in, double coin, double draw) {
+        leave_avx();
         return own(in.clock, in.log_clock, (double)in.pulls, in.mean, coin, draw, in.candidates);
     }
     double priority(const Told& in) const { return call(value, in, 0.5, 0.5); }
     double bound(const Told& in) const { return call(bounded, in, 0.5, 0.5); }
     bool exceeds(const Told& in, double level) const {
         if (!above) return priority(in) > level;
+        leave_avx();
         return above(in.clock, in.log_clock, (double)in.pulls, in.mean, 0.5, 0.5, in.candidates, level) > 0.0;
     }
 };
