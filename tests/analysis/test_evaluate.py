@@ -14,7 +14,7 @@ def test_auto_takes_the_best_engine_and_says_why_not_another():
     assert adaptive.engine == "tree"
     assert any("explore and then commit" in note for note in adaptive.notes)
     sampled = cp.evaluate(MARKET.with_horizon(90), cp.mechanism("thompson"), search=cp.Search(runs=50))
-    assert (sampled.engine, sampled.payoff["ana"].kind) == ("monte-carlo", "confidence")
+    assert (sampled.engine, sampled.payoff["ana"].kind) == ("monte-carlo", "asymptotic")
     assert len(sampled.notes) == 2
 
 
@@ -57,7 +57,12 @@ def test_samples_cover_the_exact_payoffs():
     """Confidence 1 - 1e-7 for each of the three: one in a million."""
     exact = cp.evaluate(COINS, UCB, {"ana": (2, 1)})
     found = cp.evaluate(
-        COINS, UCB, {"ana": (2, 1)}, engine="monte-carlo", search=cp.Search(runs=300), confidence=1 - 1e-7
+        COINS,
+        UCB,
+        {"ana": (2, 1)},
+        engine="monte-carlo",
+        search=cp.Search(runs=300, bounds="distribution-free"),
+        confidence=1 - 1e-7,
     )
     for name, payoff in found.payoff.items():
         assert payoff.kind == "confidence"
@@ -65,7 +70,13 @@ def test_samples_cover_the_exact_payoffs():
     assert found.regret.low <= exact.regret.value <= found.regret.high
     assert not found.partial
     assert found == cp.evaluate(
-        COINS, UCB, {"ana": (2, 1)}, engine="monte-carlo", search=cp.Search(runs=300), confidence=1 - 1e-7, threads=1
+        COINS,
+        UCB,
+        {"ana": (2, 1)},
+        engine="monte-carlo",
+        search=cp.Search(runs=300, bounds="distribution-free"),
+        confidence=1 - 1e-7,
+        threads=1,
     )
 
 

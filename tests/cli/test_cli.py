@@ -62,7 +62,7 @@ def test_evaluate_at_every_horizon(tmp_path):
 def test_evaluate_falls_back_to_sampling_and_says_why():
     done = run("evaluate", CREATORS, "-m", "thompson", "--runs", 2)
     assert done.returncode == 0
-    assert "confidence" in done.stdout
+    assert "asymptotic" in done.stdout
     assert "monte-carlo" in done.stdout
     assert "The tree expects" in done.stdout
 

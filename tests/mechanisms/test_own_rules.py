@@ -100,7 +100,12 @@ def test_siblings_are_the_same_in_session_and_kernel_and_tree(module):
     small = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 7)
     exact = cp.evaluate(small, made, {"ana": (2, 1)}, engine="tree")
     sampled = cp.evaluate(
-        small, made, {"ana": (2, 1)}, engine="monte-carlo", search=cp.Search(runs=20_000), confidence=1 - 1e-6
+        small,
+        made,
+        {"ana": (2, 1)},
+        engine="monte-carlo",
+        search=cp.Search(runs=20_000, bounds="distribution-free"),
+        confidence=1 - 1e-6,
     )
     for agent in ("ana", "bo"):
         assert sampled.payoff[agent].low < exact.payoff[agent].value < sampled.payoff[agent].high
@@ -212,7 +217,7 @@ def test_a_rule_with_chances_is_audited_by_the_tree():
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 4)
     made = cp.Mechanism(arm=cp.rule("softmax", temperature=0.3))
     exact = cp.evaluate(market, made, {"ana": (2, 1)}, engine="tree")
-    search = cp.Search(runs=20_000)
+    search = cp.Search(runs=20_000, bounds="distribution-free")
     sampled = cp.evaluate(market, made, {"ana": (2, 1)}, engine="monte-carlo", search=search, confidence=1 - 1e-6)
     assert sampled.payoff["ana"].low < exact.payoff["ana"].value < sampled.payoff["ana"].high
     audit = cp.audit(market, made, search=cp.Search(copies=2))

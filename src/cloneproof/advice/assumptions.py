@@ -109,7 +109,7 @@ def best_responses(
             vectors[agent.name] = [kinds.honest, *rungs]
         game = CopyGame(
             market, mechanism, vectors, engine, runs, sampling.seed, sampling.seconds,
-            bounds="distribution-free" if listed else "asymptotic", tolerance=SLACK, damping=1.0,
+            tolerance=SLACK, damping=1.0,
         )  # fmt: skip
         return iterate(game, honest, 12, clock, "a ladder of copies")
     except CloneproofError:

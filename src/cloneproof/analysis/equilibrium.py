@@ -55,7 +55,7 @@ class CopyGame:
     runs: int = 0
     seed: int = 0
     seconds: float | None = None
-    bounds: BoundsName = "distribution-free"
+    bounds: BoundsName = "asymptotic"
     tolerance: float = TOLERANCE
     damping: float = DAMPING
     left_out: set[CopyVector] = field(default_factory=set)

@@ -16,7 +16,6 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import (
-    FREE,
     SamplingStatus,
     check_sampling,
     limit_of,
@@ -163,7 +162,7 @@ def evaluate(
         check_fixed_end(market, "a black box")
         with black_box_runs(threads, search.seconds) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, search.seed)
-            return sample(box_job, *options, outcomes=outcomes, parallel=False, bounds=search.bounds or FREE)
+            return sample(box_job, *options, outcomes=outcomes, parallel=False, bounds=search.bounds)
     notes: list[str] = []
     clock, engines = Deadline(search.seconds), _candidates(engine)
     for name in engines:
@@ -194,7 +193,7 @@ def _sampled(job: Job, options: tuple[Any, ...], search: Search) -> Evaluation:
         outcomes=source.outcomes,
         parallel=source.parallel,
         largest=source.largest,
-        bounds=search.bounds or FREE,
+        bounds=search.bounds,
     )
     return replace(sampled, notes=(*sampled.notes, *source.notes))
 

@@ -432,7 +432,7 @@ def gain(
     search = search.within(seconds)
     sampling = PairedSampling(
         search.runs, confidence, search.seed, stratify, stop_when_decided, search.seconds, whole(threads),
-        progress, bounds=search.bounds or "asymptotic", device=search.device,
+        progress, bounds=search.bounds, device=search.device,
     )  # fmt: skip
     drawn = sampled_gain(market, mechanism, CopiesOf(agent, full[agent], full), sampling)
     if drawn.runs:

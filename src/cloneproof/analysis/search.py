@@ -42,10 +42,10 @@ class Search:
         The most runs, or pairs of runs for a deviation.
     seed : int, default 0
         One seed, the same bits.
-    bounds : {"distribution-free", "asymptotic"}, optional
-        "distribution-free" intervals hold at their confidence for any number of runs; "asymptotic" ones in the limit
-        of many runs only, and are several times narrower. Left out: asymptotic ones for gains (with room for what few
-        pairs may have missed), distribution-free ones for payoffs and regret. Estimates say which they are.
+    bounds : {"asymptotic", "distribution-free"}, default "asymptotic"
+        "asymptotic" intervals hold at their confidence in the limit of many runs, with room for what few may have
+        missed; "distribution-free" ones for any number of runs, and are several times wider. Estimates say which they
+        are.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
 
@@ -60,12 +60,12 @@ class Search:
     seconds: float | None = None
     runs: int | None = None
     seed: int = 0
-    bounds: BoundsName | None = None
+    bounds: BoundsName = "asymptotic"
     device: DeviceName = "auto"
     thorough: bool = False
 
     def __post_init__(self) -> None:
-        check_sampling(bounds=self.bounds or "asymptotic")
+        check_sampling(bounds=self.bounds)
         checked: dict[str, Any] = {
             "copies": count(self.copies, "copies", 1, MOST_COPIES, EngineError),
             "runs": None if self.runs is None else count(self.runs, "runs", 1, MOST_RUNS, EngineError),

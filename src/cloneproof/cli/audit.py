@@ -20,7 +20,6 @@ from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
-    BoundsOption,
     Device,
     HtmlFile,
     JsonFile,
@@ -161,7 +160,6 @@ def audit(
     thorough: Thorough = False,
     runs: Annotated[int | None, option("N", "When sampling: pairs of runs for each candidate.")] = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
-    bounds: BoundsOption = "asymptotic",
     device: Device = "auto",
     html: HtmlFile = None,
     json_file: JsonFile = None,
@@ -177,7 +175,7 @@ def audit(
     Exit codes: 0 clone-proof (or undecided, if allowed), 1 exploitable, 3 undecided, 2 bad input.
     """
     check_files(html, json_file, test)  # before the work, not after it
-    search = Search(max_copies, seconds, runs, seed, bounds, device, thorough)  # type: ignore[arg-type]
+    search = Search(max_copies, seconds, runs, seed, device=device, thorough=thorough)  # type: ignore[arg-type]
     if sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
             "expected one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, got several or none; give "

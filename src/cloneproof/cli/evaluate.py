@@ -16,7 +16,6 @@ from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
-    BoundsOption,
     CopiesOption,
     Device,
     MarketFile,
@@ -52,7 +51,6 @@ def evaluate(
     seconds: Seconds = None,
     threads: Annotated[int | None, option("N", "Monte Carlo: threads. The results are the same.")] = None,
     seed: Annotated[int, option("N", "Monte Carlo: the seed.")] = 0,
-    bounds: BoundsOption = "distribution-free",
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -75,7 +73,7 @@ def evaluate(
                 bar.update(task, completed=status.totals.runs, total=status.most, description=words)
 
             how: dict[str, Any] = {"engine": engine, "confidence": confidence}
-            search = Search(seconds=seconds, runs=runs, seed=seed, bounds=bounds, device=device)  # type: ignore[arg-type]
+            search = Search(seconds=seconds, runs=runs, seed=seed, device=device)  # type: ignore[arg-type]
             how |= {"threads": threads, "search": search, "progress": report}
             by_horizon = {market.horizon: evaluate_once(market, mechanism_for(market), full, **how)}
         else:

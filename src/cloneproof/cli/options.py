@@ -62,10 +62,6 @@ RuleName = Annotated[
 ]
 OwnRules = Annotated[list[str] | None, option("MODULE:NAME", "Add your own rule; repeatable.", "--rule")]
 OwnPolicies = Annotated[list[str] | None, option("MODULE:NAME", "Add your own policy; repeatable.", "--policy")]
-BoundsOption = Annotated[
-    str,
-    option("KIND", "Bounds of samples: distribution-free, or asymptotic (narrower, true in the limit of many runs)."),
-]
 Seconds = Annotated[
     float | None,
     option(

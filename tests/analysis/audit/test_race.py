@@ -123,7 +123,7 @@ def test_a_budget_ends_it(sampling):
 def test_a_good_guess_is_confirmed_by_samples(sampling, guessed_quadrature):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=40)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
-    assert {one.gain.kind for one in found.tried} == {"exact", "confidence"}
+    assert {one.gain.kind for one in found.tried} == {"exact", "asymptotic"}
 
 
 def test_the_first_list_of_a_black_box_needs_no_fresh_pairs_and_the_levels_still_add_up():

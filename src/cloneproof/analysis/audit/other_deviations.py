@@ -205,7 +205,7 @@ def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> lis
     for vector, in_time in clock.shared_by(sorted(vectors, reverse=True)):
         sampling = PairedSampling(
             search.runs, 1 - 0.01 / len(vectors), search.seed, seconds=in_time.left,
-            bounds=search.bounds or "asymptotic", device=search.device,
+            bounds=search.bounds, device=search.device,
         )  # fmt: skip
         withheld = CopiesOf(case.name, vector)
         drawn = sampled_gain(case.market, case.played, withheld, sampling)

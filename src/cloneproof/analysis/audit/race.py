@@ -312,7 +312,7 @@ def race(
             budget = max(clock.left, 1e-3)  # starting processes counts: nothing is compiled for good
     _draw_first_runs(candidates, search.seed, play)
     most = search.runs if search.runs is not None else (RUNS if clock.budget is None else NO_LIMIT)
-    bounds, planned = search.bounds or "asymptotic", in_order(candidates)
+    bounds, planned = search.bounds, in_order(candidates)
     state = Race(tolerance, search.seed, alpha, planned, most, clock, budget, play, bounds, implied)
     with until_interrupted(clock):
         run_search(state, proposed_draws(state))

@@ -42,9 +42,7 @@ def attack_in(
     else:
         runs = search.runs or PAIRS
         in_passes = runs >= FIRST_TIME * len(strata_of(market).weights)
-        sampling = PairedSampling(
-            runs, SURE, search.seed, in_passes, seconds=clock.left, bounds=search.bounds or "asymptotic"
-        )
+        sampling = PairedSampling(runs, SURE, search.seed, in_passes, seconds=clock.left, bounds=search.bounds)
         drawn = sampled_gain(market, mechanism, deviation, sampling)
         if not drawn.runs:
             raise EngineError("no pair of runs ended in time")

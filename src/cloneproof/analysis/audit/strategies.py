@@ -311,7 +311,7 @@ def confirm_heuristics(
     """Sample the most promising deviation of each agent if errors are heuristic."""
     tried = [result.witnesses for result in results]
     unsure = [witnesses for witnesses in tried if any(witness.gain.heuristic for witness in witnesses)]
-    level, search = ALPHA / max(1, len(unsure)), replace(search, bounds="distribution-free")
+    level = ALPHA / max(1, len(unsure))
     confirmed = {result.agent: result for result in results}
     for best in map(best_of, unsure):
         if best.gain.value <= 0 or clock.spent:

@@ -66,7 +66,6 @@ FIRST_PATIENCE = 1.0  # seconds by which a first chunk may exceed the budget: ev
 J = TypeVar("J", bound=SamplingJob[Any])
 ENOUGH: Final = 100  # runs, or pairs of runs, that a budget must allow for a horizon to fit it (`fitting_horizon`)
 ROUND_NUMBERS: Final = (5, 2, 1)  # a horizon that fits is one of these times a power of ten
-FREE: Final[BoundsName] = "distribution-free"
 RUNS, FEW_RUNS = 1000, 50  # by default, if no runs and no seconds are given: with the compiled kernels, and without
 SLOW: Final = "sampled in plain Python, about a thousand times slower: "
 MOST_RUNS, MOST_THREADS = 10**12, 4096
@@ -382,7 +381,7 @@ def sample(
     outcomes: ChunkOutcomes[J],
     parallel: bool = True,
     chunk: int | None = None,
-    bounds: BoundsName = FREE,
+    bounds: BoundsName = "asymptotic",
     largest: int = LARGEST_CHUNK,
     cost: Callable[[J], float] = run_cost,
 ) -> Evaluation:
@@ -454,7 +453,7 @@ def check_sampling(
     seconds: object = None,
     threads: object = None,
     progress: object = None,
-    bounds: object = "distribution-free",
+    bounds: object = "asymptotic",
 ) -> None:
     """Raise an error for invalid options."""
     known(bounds, get_args(BoundsName), "bounds", EngineError)
