@@ -99,7 +99,8 @@ def log(path: str, options: list[str], seconds: float) -> str:
 
 def recommended(seconds: float, **question: Any) -> str:
     """What is recommended."""
-    return cp.recommend(**question, search=cp.Search(seconds=seconds)).choice.name
+    market = question.pop("market", None) or cp.Market.alike(**question)
+    return cp.recommend(market, search=cp.Search(seconds=seconds)).choice.name
 
 
 RATES = {"originals": 3, "horizon": 10**8, "rates": (0.002, 0.006)}

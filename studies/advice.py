@@ -1,10 +1,10 @@
-"""Ten markets that were drawn at random, and what `recommend` says of them; `played_advice.py` plays it.
+"""Nine markets that were drawn at random, and what `recommend` says of them; `played_advice.py` plays it.
 
     python studies/advice.py [NUMBER ..]          ask about all markets, or these, and write `advice.json`
     python studies/advice.py busy [NUMBER ..]     ask again beside busy loops: is every answer the same, to the byte?
 
-Market k is drawn with the seed (SEED, k): two have segments, two have pages of several places, the providers of one are
-informed, the rates of two are listed and their ends random, those of one drift, and two are plain.
+A market is drawn with the seed (SEED, k), k one of DRAWN: two have segments, two have pages of several places, the
+rates of two are listed and their ends random, those of one drift, and two are plain.
 """
 
 import hashlib
@@ -18,19 +18,20 @@ import numpy as np
 
 import cloneproof as cp
 from cloneproof.market.segments import law_from_dict
-from played_advice import ADVICE, ALL, NAMED, described
+from played_advice import ADVICE, ALL, described
 
 SEED, LOOPS = 2044, 6
-SEGMENTS, POSITIONS, INFORMED, LISTED, DRIFT, PLAIN = (0, 1), (2, 3), (4,), (5, 6), (7,), (8, 9)
-MARKETS = 10
+DRAWN = (0, 1, 2, 3, 5, 6, 7, 8, 9)
+SEGMENTS, POSITIONS, LISTED, DRIFT, PLAIN = (0, 1), (2, 3), (5, 6), (7,), (8, 9)
+MARKETS = len(DRAWN)
 AT_RANDOM = (1, *LISTED, 9)
 FREE = ("reservoir", "reservoir-contest")
 FREE_AT_RANDOM = (*FREE, "reservoir-index", "reservoir-bars")
-ALSO_INFORMED = ("h-ucb", "rh-ucb")  # which no copies were found to game where providers know their items
 
 
 def asked(number: int) -> dict[str, Any]:
     """The question of that number, as data, drawn at random."""
+    number = DRAWN[number]
     dice = np.random.default_rng([SEED, number])
     found: dict[str, Any] = {
         "agents": int(dice.integers(5, 11)),
@@ -41,7 +42,6 @@ def asked(number: int) -> dict[str, Any]:
         "segments": {},
         "positions": None,
         "drift": None,
-        "informed": number in INFORMED,
     }
     if number in SEGMENTS:
         parts = dice.dirichlet([4.0] * int(dice.integers(2, 4))).round(2)
@@ -82,15 +82,12 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
         segments=question["segments"],
         positions=question["positions"],
     )
-    providers = "informed" if question["informed"] else "bayesian"
-    found = cp.recommend(market, providers=providers, drift=question["drift"])
+    found = cp.recommend(market, drift=question["drift"])
     season = found.market.horizon if found.seasons is not None else None
     tuned = {each.name: each.mechanism for each in found.ranked}
     for name in FREE[:1] if market.places else FREE if market.ends == "at-horizon" else FREE_AT_RANDOM:
         tuned.setdefault(name, cp.mechanism(name, market=found.market))
     plays = [(name, made, season) for name, made in tuned.items()]
-    if question["informed"]:
-        plays += [(name, cp.mechanism(name), None) for name in ALSO_INFORMED if name not in tuned]
     if found.pooled is not None:
         plays.append((f"{found.pooled.name} for all segments", found.pooled.mechanism, None))
     if season is not None:
@@ -113,8 +110,6 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
 def parts_of(question: dict[str, Any], label: str, made: cp.Mechanism) -> dict[str, list[Any]]:
     """The worlds in which a mechanism runs, with its numbers in each."""
     worlds = question["segments"] if question["segments"] and "for all" not in label else [ALL]
-    if question["informed"] and made.arm.draws:
-        worlds = [NAMED]
     own = {world: made.in_segment(world) if question["segments"] and world != ALL else made for world in worlds}
     return {world: [each.name, dict(each.parameters)] for world, each in own.items()}
 

@@ -18,7 +18,6 @@ from pathlib import Path
 import cloneproof as cp
 from cloneproof._sections import Section, Table
 from cloneproof.advice.assumptions import best_responses
-from cloneproof.advice.declared import declared_market
 from cloneproof.advice.regret import SamplingBudget
 from cloneproof.advice.tuning import tuned_mechanism
 from cloneproof.analysis.equilibrium import CopyGame, fastest_engine, iterate
@@ -51,7 +50,7 @@ class Row:
 
 def evaluate_case(name: str, horizon: int) -> Row:
     """One point."""
-    market = declared_market(AGENTS, ORIGINALS, horizon, values=RATES)
+    market = cp.Market.alike(AGENTS, ORIGINALS, horizon, values=RATES)
     made = tuned(name, market)
     honest = cp.evaluate(market, made, engine="closed-form").regret
     copied = best_responses(market, made, SamplingBudget(), Deadline())

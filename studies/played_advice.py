@@ -1,10 +1,10 @@
-"""Ten markets that were drawn at random, and how near to the cheapest mechanism is what `recommend` named.
+"""Nine markets that were drawn at random, and how near to the cheapest mechanism is what `recommend` named.
 
     python studies/played_advice.py [RUNS] [--jobs JOBS] [--markets NUMBER ..]     the table of docs/which_mechanism.md
 
 Reads the markets, the advice and its rivals from `advice.json` (`advice.py` writes it) and plays them in the same
 worlds, by the short programs below, which share no code with the package: Python, NumPy and Numba are enough. Everybody
-is honest; who is informed gives all weight to its best item. Rivals are every mechanism of the catalogue that is
+is honest. Rivals are every mechanism of the catalogue that is
 clone-proof there, with tuned numbers, and the advised one with other numbers: its pulls, draws, threshold, constant,
 bar and stake smaller and larger (`FACTORS`), up to two of them at once. One market for all segments and seasons half
 and twice as long are among them. The cheapest one is chosen by every other run, and compared with the advice in the
@@ -36,7 +36,7 @@ HALF = (1.0, 0.5, 2.0)
 FIFTH = (1.0, 0.8, 1.25)
 FACTORS = {"rounds": HALF, "draws": HALF, "threshold": FIFTH, "constant": HALF, "bars": FIFTH, "stake": HALF}
 CHANGED = 2  # numbers that differ from the advised ones at once, at most
-ALL, NAMED = "all", "named"  # worlds: of all rounds; of the best item of each agent
+ALL = "all"  # the world of all rounds
 Costs = NDArray[np.float64]
 compiled = nb.njit(cache=True)
 
@@ -278,7 +278,7 @@ def drawn_rates(law: dict[str, Any], shape: tuple[int, ...], dice: np.random.Gen
 
 
 def drawn_worlds(asked: dict[str, Any], dice: np.random.Generator) -> dict[str, World]:
-    """One draw of all rates: the world of all rounds, of each segment, and of the items that are named."""
+    """One draw of all rates: the world of all rounds, and of each segment."""
     law, shape = asked["prior"], (asked["agents"], asked["originals"])
     rounds = asked["horizon"] if asked["ends"] == "at-horizon" else int(dice.geometric(1 / asked["horizon"]))
     if segments := asked["segments"]:
@@ -308,7 +308,7 @@ def drawn_worlds(asked: dict[str, Any], dice: np.random.Generator) -> dict[str, 
     if asked["positions"] is not None:
         filled = min(len(asked["positions"]), shape[0])
         best = -np.sort(-rates.max(axis=2), axis=1)[:, :filled] @ np.array(asked["positions"][:filled])
-    return {ALL: World(rates, best, ends), NAMED: World(rates.max(axis=2, keepdims=True), best, ends)}
+    return {ALL: World(rates, best, ends)}
 
 
 def scaled(given: dict[str, Any], factors: dict[str, float]) -> dict[str, Any]:
@@ -374,7 +374,7 @@ def described(asked: dict[str, Any]) -> str:
     words += [f"{len(asked['segments'])} segments"] if asked["segments"] else []
     words += [f"{len(asked['positions'])} places"] if asked["positions"] else []
     words += [f"drift {asked['drift']:,.0f}"] if asked["drift"] else []
-    return ", ".join(words + ["informed"] * asked["informed"])
+    return ", ".join(words)
 
 
 def half_width(costs: Costs, errors: float = NORMAL_99) -> float:

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.declared import declared_market
 from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
 from cloneproof.advice.regret import expected_best, random_regret
 from cloneproof.advice.segments import _pooled as pooled_cost
@@ -56,13 +55,13 @@ def test_one_market_for_all_loses_the_best_of_each_segment(advised):
 
 def test_the_cost_of_one_market_for_all_covers_how_its_law_was_found():
     """As with fewer draws of the averaged rates: the best on average is known to within the error."""
-    market = declared_market(6, 3, 10**5, rates=cp.LogOdds(0.05, 0.6, 0.4), segments=SEGMENTS)
+    market = cp.Market.alike(6, 3, 10**5, rates=cp.LogOdds(0.05, 0.6, 0.4), segments=SEGMENTS)
     made, exact = (
         cp.mechanism("reservoir", rounds=200, draws=4, threshold=18),
         Estimate(500.0, 0.0, "exact", "by hand"),
     )
     chosen = AssessedMechanism(made, exact, "clone-proof", 0.0, None, None, "")
-    found = Recommendation(market.pooled(), "bayesian", (chosen,), {}, None, 1000.0, True, "")
+    found = Recommendation(market.pooled(), (chosen,), {}, 1000.0, True, "")
     priced = pooled_cost(market, found).regret
     best = sum(own.horizon * expected_best(own) for own in market.by_segment.values())
     coarse = 500 + best - market.horizon * expected_best(market.pooled(2**14))
@@ -79,7 +78,7 @@ def test_progress_never_runs_back():
 
 
 def test_rates_are_echoed_as_they_were_given(advised):
-    market = declared_market(3, 2, 1000, rates=cp.LogOdds(0.03, 0.5, 0.35), segments=SEGMENTS)
+    market = cp.Market.alike(3, 2, 1000, rates=cp.LogOdds(0.03, 0.5, 0.35), segments=SEGMENTS)
     said = " ".join(str(replace(advised, market=market)).split())
     assert "(LogOdds(0.03, 0.5, 0.35)), 2 segments" in said
 

@@ -1,13 +1,10 @@
 """Seasons where rates drift: the cost is that of the model, played, and the length is the best of those tried."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import cloneproof as cp
 from cloneproof.advice.regret import cheapest_seasons
-from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError
 from cloneproof.report.recommendation import cost_words
 from support.advised import advised
@@ -76,21 +73,3 @@ def test_a_recommendation_names_the_season():
     assert cheapest_seasons(market, 1e15).length == 10**5
     with pytest.raises(CloneproofError, match="drift"):
         cp.recommend(market, drift=0)
-
-
-def test_items_that_arrive_shorten_the_seasons_and_are_paid_for():
-    """Values of .2 and .8, four items: a new one is better than the best only if that is .2, so by .6 / 2^5."""
-    market = cp.Market(
-        [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=10**5
-    )
-    rare, often = (cheapest_seasons(market, None, arrivals) for arrivals in (1e9, 1e4))
-    assert often.waiting == pytest.approx(0.6 / 2**5 / 1e4)
-    assert often.length < rare.length == market.horizon
-    assert often.one_season > rare.one_season
-    both = cheapest_seasons(market, 20_000, 1e4)
-    assert both.length <= min(often.length, cheapest_seasons(market, 20_000).length)
-    regret = Estimate(10.0, 0.0, "exact", "")
-    assert both.cost(regret).value > replace(both, waiting=None).cost(regret).value
-    for arrivals in (0, -1, "often"):
-        with pytest.raises(CloneproofError, match="arrivals"):
-            cp.recommend(market, arrivals=arrivals)

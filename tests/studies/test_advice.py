@@ -8,7 +8,6 @@ import pytest
 import advice
 import cloneproof as cp
 import played_advice as study
-from cloneproof.analysis.deviations import named_prior
 from support.sizes import LONG
 
 SURE = 4.9  # standard errors: one wrong alarm in a million
@@ -48,7 +47,7 @@ def as_data(market, **more):
     prior, places = market.agents[0].prior.to_dict(), market.positions
     fixed = {"horizon": market.horizon, "ends": market.ends, "prior": prior, "segments": dict(market.segments)}
     counts = {"agents": len(market.agents), "originals": market.most_originals}
-    return {**counts, **fixed, "positions": places and list(places), "drift": None, "informed": False} | more
+    return {**counts, **fixed, "positions": places and list(places), "drift": None} | more
 
 
 def costs_of(market, made, runs, worlds=(study.ALL,), more=None):
@@ -148,12 +147,4 @@ def test_programs_play_as_the_engines_do(played, name, numbers):
     made, runs = cp.mechanism(name, **numbers), 4000
     costs = costs_of(played, made, runs, tuple(played.segments) or (study.ALL,))
     said = cp.evaluate(played, made, engine="monte-carlo", search=cp.Search(runs=2 * runs, bounds="asymptotic")).regret
-    assert abs(costs.mean() - said.value) < study.half_width(costs, SURE) + said.error
-
-
-@pytest.mark.skipif(not LONG, reason="compiles a program")
-def test_who_is_informed_plays_as_with_one_item():
-    made, listed = cp.mechanism("reservoir", **PASS), market()
-    costs = costs_of(listed, made, 4000, (study.NAMED,), {"informed": True})
-    said = cp.evaluate(market(3, 1, named_prior(listed.agents[0], accuracy=1.0)), made).regret
     assert abs(costs.mean() - said.value) < study.half_width(costs, SURE) + said.error

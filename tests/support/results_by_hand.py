@@ -6,9 +6,7 @@ import cloneproof as cp
 from cloneproof.advice.recommendation import (
     AssessedMechanism,
     CheapestSeasons,
-    CoursePoint,
     PlatformOption,
-    PriceOfHonesty,
     Recommendation,
     WrongDeclaration,
 )
@@ -30,10 +28,9 @@ def regret(value):
 
 
 def assessed(made, needs="", **more):
-    curve = tuple(CoursePoint(10**k, regret(20.0 * k), (0.6, 0.4)) for k in (1, 2))
     return AssessedMechanism(
         made, regret(60.0), "clone-proof", 0.0, 0.2, (80.0, 90.0), f"Copies do not pay under {made.name}.", needs,
-        "Few items are shown.", curve, **more,
+        "Few items are shown.", **more,
     )  # fmt: skip
 
 
@@ -43,16 +40,15 @@ def recommendation():
     choice = assessed(cp.mechanism("reservoir", rounds=5, draws=3, threshold=4), wrong=wrong, account_gain=regret(9.0))
     cheaper = assessed(cp.mechanism("uniform-etc", arm_rounds=3), needs="the gap is right", wrong=wrong)
     ends = [PlatformOption("the season ends", end, "reservoir", regret(60.0), 0.0, True) for end in ("here", "there")]
-    price = PriceOfHonesty(MECHANISM, regret(50.0), regret(120.0), "8 / 8 8", "exact", choice.over_time)
     return Recommendation(
-        MARKET, "bayesian", (choice, cheaper), {"h-ucb": "copies pay"}, price, 200.0, True, "", ("A note.",),
+        MARKET, (choice, cheaper), {"h-ucb": "copies pay"}, 200.0, True, "", ("A note.",),
         seconds=1.5, account_floor=3.0, seasons=CheapestSeasons(1e3, 4000, 400, 0.1, 300.0), settled=True,
         candidates=("reservoir",), options=tuple(ends),
     )  # fmt: skip
 
 
 def nothing_recommended():
-    return Recommendation(MARKET, "informed", (), {"etc": "copies pay"}, None, 200.0, False, "Use more rounds.")
+    return Recommendation(MARKET, (), {"etc": "copies pay"}, 200.0, False, "Use more rounds.")
 
 
 def log_study():

@@ -17,8 +17,7 @@ from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError
 from cloneproof.laws.best import places_taken
-from cloneproof.market.market import Agent, Market, Means
-from cloneproof.market.priors import Point
+from cloneproof.market.market import Market, Means
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import reservoir_market
 from cloneproof.mechanisms.rule import Rule
@@ -27,12 +26,6 @@ SCAN_PROMISE = (
     "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever the "
     "others do, as long as it does not know which of its items is better."
 )
-NAMED = (
-    "Whatever a provider knows, no list with copies earns it more than weights on its items, each listed once. Here "
-    "each provider names its best item, by all the weight on it."
-)
-WORST_FIRST: tuple[Verdict, ...] = ("exploitable", "undecided", "clone-proof")
-REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
 LAST_SEASON = "the rate of the best items of last season will do for it, announced before registration."
 
 
@@ -55,34 +48,6 @@ def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> As
     return _assessed(market, mechanism, audited.verdict, relative_gain(audited), *promise(market, mechanism, audited))
 
 
-def assess_named(named: Market, mechanism: Mechanism) -> AssessedMechanism:
-    """Assess a mechanism under which shares of draws are all that counts, for agents who name their best original.
-
-    Assumes `theorems.by_shares`; `named` is the market of what they name.
-    """
-    return _assessed(named, mechanism, "clone-proof", 0.0, NAMED)
-
-
-def assess_informed(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> AssessedMechanism:
-    """`assess` for agents who know their means: audited at a few realisations of them."""
-    audits = [
-        audit(realised, mechanism, tolerance=TOLERANCE, search=sampling.search(0.3))
-        for realised in realised_markets(market, sampling.seed)
-    ]
-    verdict: Verdict = min((audited.verdict for audited in audits), key=WORST_FIRST.index)
-    gain = max(0.0, *map(relative_gain, audits))
-    words = {
-        "clone-proof": f"No provider that knows its items gains by copies, at {REALISATIONS} draws of all rates.",
-        "undecided": (
-            f"No copies were found to pay for providers that know their items, at {REALISATIONS} draws of everybody's "
-            f"rates; gains up to {gain:.1%} are not ruled out."
-        ),
-        "exploitable": "Copies pay for providers that know their items.",
-    }[verdict]
-    claims = "; ".join(str(claim) for claim in mechanism.claims if "informed" in claim.property)
-    return _assessed(market, mechanism, verdict, gain, f"{words} Claimed: {claims}." if claims else words)
-
-
 def _assessed(
     market: Market, mechanism: Mechanism, verdict: Verdict, gain: float, promise: str, needs: str = ""
 ) -> AssessedMechanism:
@@ -99,13 +64,6 @@ def drawn_means(market: Market, seed: tuple[int, int], worlds: int) -> list[Mean
         {agent.name: tuple(float(prior.quantile(dice.random())) for prior in agent.priors) for agent in market.agents}
         for _ in range(worlds)
     ]
-
-
-def realised_markets(market: Market, seed: int) -> list[Market]:
-    """Return a few realisations of everybody's means, as markets of points."""
-    worlds = drawn_means(market, (seed, 18), REALISATIONS)
-    realised = [[Agent(name, prior=[*map(Point, means)]) for name, means in world.items()] for world in worlds]
-    return [market.with_agents(agents) for agents in realised]
 
 
 def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[Verdict, float, str]:

@@ -13,7 +13,6 @@ from cloneproof.advice.assessment import drawn_means, relative_gain
 from cloneproof.advice.recommendation import (
     TOLERANCE,
     AssessedMechanism,
-    PriceOfHonesty,
     WrongDeclaration,
 )
 from cloneproof.advice.regret import (
@@ -22,18 +21,15 @@ from cloneproof.advice.regret import (
     PATIENCE,
     SamplingBudget,
     is_listed,
-    over_time,
     regret_of,
 )
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.conclusion import delay_bound
-from cloneproof.analysis.audit.copy_vectors import CopyVector, kinds_of, ladders
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.deviations import BOTH, CopiesOf, Names, Split, honesty, named_prior
-from cloneproof.analysis.equilibrium import CopyGame, Equilibrium, fastest_engine, iterate
 from cloneproof.analysis.gain import Finding, compared, exact_payoffs, gain_columns
 from cloneproof.bounds import second_account_floor
-from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
@@ -57,63 +53,6 @@ COMMITTED = 10**4  # a run that commits counts as this many.
 SLACK = 1e-6  # A gain up to this part of the payoff counts as none.
 LOOSE_PRICE = 0.5  # A larger error, as a part of a regret, leaves open which mechanism is best.
 SCALES = {"rates are half as high": 0.5, "rates are twice as high": 2.0}
-
-
-def price_of_honesty(
-    market: Market, candidates: Sequence[Mechanism], sampling: SamplingBudget, seconds: float
-) -> tuple[PriceOfHonesty | None, list[str]]:
-    """Return the candidate with the smallest honest regret, and its regret at best responses; and those not judged."""
-    best: tuple[Estimate, Mechanism] | None = None
-    unknown = []
-    for candidate in candidates:
-        regret = regret_of(market, candidate, sampling)
-        if regret is None or regret.error > LOOSE_PRICE * regret.value:
-            unknown.append(candidate.name)
-        elif best is None or regret.value < best[0].value:
-            best = regret, candidate
-    if best is None:
-        return None, unknown
-    honest, favourite = best
-    responses = best_responses(market, favourite, sampling, Deadline(seconds))
-    if responses is None:
-        return None, unknown
-    exact = responses.evaluation.engine != "monte-carlo"
-    at_best = responses.evaluation.regret if exact else regret_of(market, favourite, sampling, responses.copies)
-    copies = sorted({" ".join(map(str, own)) for own in responses.copies.values()})
-    drawn = over_time(market, favourite, sampling, responses.copies)
-    ladder = LADDER if exact else SAMPLED_LADDER
-    still = "nobody gains by moving" if exact else "no further gain is surely above zero"
-    end = {"equilibrium": still, "cycle": "best responses go round in a circle"}
-    how = (
-        f"best responses to each other, up to {max(ladder)} copies of one item or of all, "
-        f"{'exact' if exact else 'sampled'}: {end.get(responses.status, 'stopped for lack of time')}"
-    )
-    price = PriceOfHonesty(favourite, honest, at_best or responses.evaluation.regret, " / ".join(copies), how, drawn)
-    return price, unknown
-
-
-def best_responses(
-    market: Market, mechanism: Mechanism, sampling: SamplingBudget, clock: Deadline
-) -> Equilibrium | None:
-    """Iterated best responses over a few vectors of copies, exact or with as many runs as time allows."""
-    runs = max(20, PULLS // (COMMITTED if mechanism.rules[0].commits else market.horizon))
-    honest = full_copies(market.agents, None)
-    try:
-        listed = is_listed(market)
-        engine = fastest_engine(market, mechanism, runs) if listed else None
-        ladder = LADDER if engine is not None else SAMPLED_LADDER
-        vectors = {}
-        for agent in market.agents:
-            kinds = kinds_of(agent, not mechanism.permutation_invariant)
-            rungs = [vector for rung in ladders(kinds, max(ladder)) for vector in rung if max(vector) in ladder]
-            vectors[agent.name] = [kinds.honest, *rungs]
-        game = CopyGame(
-            market, mechanism, vectors, engine, runs, sampling.seed, sampling.seconds,
-            tolerance=SLACK, damping=1.0,
-        )  # fmt: skip
-        return iterate(game, honest, 12, clock, "a ladder of copies")
-    except CloneproofError:
-        return None
 
 
 def second_account_gain(market: Market, candidate: Mechanism, sampling: SamplingBudget) -> Estimate | None:
@@ -185,13 +124,6 @@ def wrong_declarations(
         regret = regret_of(market_of_bests(market), candidate, sampling)
         mistakes.append(WrongDeclaration(what, regret, *_gain_by_naming(market, candidate)))
     return tuple(mistakes)
-
-
-def if_bayesian(market: Market, candidate: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
-    """Return what a mechanism costs if agents know only the odds of their items after all, and register all of them."""
-    what = "providers know only the odds of their items"
-    regret = regret_of(market, candidate, sampling)
-    return WrongDeclaration(what, regret, *_sampled_gain(market, candidate, sampling))
 
 
 def other_numbers(candidate: Mechanism) -> Iterator[tuple[str, Mechanism]]:

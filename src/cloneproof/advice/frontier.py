@@ -20,7 +20,6 @@ import scipy
 
 from cloneproof._arrays import FloatArray
 from cloneproof._clock import is_counted
-from cloneproof.advice.assessment import seen
 from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, FrontierRow, Promise
 from cloneproof.advice.regret import best_reward, computed_or_none
 from cloneproof.advice.tuning import ONE_PLACE, tuned_mechanisms
@@ -57,11 +56,6 @@ LEAST_WORLDS = 3.0  # honest runs that one of the smallest look takes, with a li
 DEVIATORS, KINDS = 6, 3  # at most so many providers that are alike deviate, and so many kinds of them
 AGAIN, LEAST_AGAIN = 0.4, 0.15  # part of the time for rows that are played again, the least one if many are played
 DOUBTED, MOST_RUNS = 3, 4000  # rows that are played again at most, and runs of each
-MEASURED = (
-    "Not proven: of {} lists tried none surely pays; the most was {:+.0%} ± {:.0%} of the honest payoff, by {}. "
-    "Measured for the rates and the horizon declared here."
-)
-CEILING = "No list gains a provider more than naming its best item alone, {:.0%} at most: proven."
 SURE, PATIENCE = 0.99, 1.6  # the smallest look may take this many times as long as there is
 
 
@@ -119,15 +113,6 @@ def _assessed_row(market: Market, entry: AssessedMechanism, most: float) -> Fron
     found = Estimate(entry.gain, 0.0, "exact", "a ceiling that is computed", True) if computed else None
     lost = as_part(entry.regret, most)
     return FrontierRow(entry.mechanism, lost, at_most, found, account=entry.account_gain)
-
-
-def measured_mechanism(market: Market, row: FrontierRow, found: Estimate) -> AssessedMechanism:
-    """Return what is known of a mechanism that was only measured; what visitors see is that of the longest segment."""
-    measured = MEASURED.format(row.tried, found.value, found.error, row.copies)
-    promise = measured if row.at_most is None else CEILING.format(row.at_most)
-    longest = max(plays(market, row.mechanism), key=lambda play: play.market.horizon)
-    told, regret = seen(longest.market, longest.mechanism), weighted_sum([(best_reward(market), row.lost)])
-    return AssessedMechanism(row.mechanism, regret, "undecided", row.gain, None, None, promise, seen=told)
 
 
 def _costed(market: Market, mechanisms: Iterable[Mechanism]) -> Iterator[tuple[float, Mechanism]]:

@@ -19,8 +19,6 @@ from cloneproof.market.market import Market
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
 
-Providers = Literal["bayesian", "informed"]
-SecondAccounts = Literal["checked", "cheap"]
 Promise = Literal["proven", "ceiling", "measured"]  # the strongest first
 TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
 LEAST = 1e-9  # A regret that is not below 0.
@@ -51,17 +49,6 @@ class AwardStart(NamedTuple):
     latest: float
 
 
-class CoursePoint(NamedTuple):
-    """A moment of a run: the rounds so far, the regret so far, and the shares of the rounds since the moment before.
-
-    `shares` has the share of the provider that was shown most then, of the next one, and so on; on average over runs.
-    """
-
-    rounds: int
-    regret: Estimate
-    shares: tuple[float, ...] = ()
-
-
 @dataclass(frozen=True)
 class WrongDeclaration:
     """A mechanism whose numbers were made for another market than the true one."""
@@ -80,7 +67,7 @@ class AssessedMechanism(OfMechanism):
 
     keys_of_data = (
         "mechanism=name", "parameters", "regret", "verdict", "gain", "exploring", "starts", "promise", "needs",
-        "seen", "over_time", "wrong", "account_gain",
+        "seen", "wrong", "account_gain",
     )  # fmt: skip
 
     regret: Estimate  # expected, everybody honest
@@ -92,30 +79,9 @@ class AssessedMechanism(OfMechanism):
     promise: str  # what is promised under which declared numbers, in a sentence
     needs: str = ""  # what has to be declared rightly for that; "" for the reservoir family
     seen: str = ""  # what visitors and sellers will see, and what is assumed to stay
-    # the regret up to some rounds, everybody honest, and how providers shared the rounds
-    over_time: tuple[CoursePoint, ...] = ()
     wrong: tuple[WrongDeclaration, ...] = ()  # what happens if a declaration is wrong
     # what a second account with the same items gains, in rewards; None if it was not computed
     account_gain: Estimate | None = None
-
-
-@dataclass(frozen=True)
-class PriceOfHonesty(OfMechanism):
-    """Mechanism of the smallest regret with honest agents, and its cost if all agents play best responses."""
-
-    keys_of_data = (
-        "mechanism=name", "parameters", "honest", "at_best_responses", "ratio", "copies", "how",
-    )  # fmt: skip
-
-    honest: Estimate  # its regret if everybody is honest
-    at_best_responses: Estimate  # its regret if everybody does what pays
-    copies: str  # what everybody registers then
-    how: str  # how that was found
-    over_time: tuple[CoursePoint, ...] = ()  # the regret at best responses up to some rounds
-
-    @property
-    def ratio(self) -> float:
-        return self.at_best_responses.value / self.honest.value if self.honest.value > 0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -178,23 +144,21 @@ class PlatformOption:
 
 @dataclass(frozen=True)
 class CheapestSeasons:
-    """Seasons for rates that drift or items that arrive: the mechanism restarts after each.
+    """Seasons for rates that drift: the mechanism restarts after each.
 
     `cp.bounds.season_length` has the model.
     """
 
-    lifetime: float | None  # the rounds after which a rate changes, on average; None if rates stay
+    lifetime: float  # the rounds after which a rate changes, on average
     rounds: int  # of all seasons together
     length: int  # the rounds of one
     gap: float  # the expected best mean minus an average one
     one_season: float  # what a single season of all rounds costs, in rewards: that of a tuned reservoir
-    arrivals: float | None = None  # the rounds between two new items, on average; None if none arrive
-    waiting: float | None = None  # what these are better than the best by, on average and in a round
 
     def cost(self, regret: Estimate) -> Estimate:
-        """Return the cost of all rounds, drift and waiting included, given the regret of a season as it starts."""
+        """Return the cost of all rounds, drift included, given the regret of a season as it starts."""
         seasons = self.rounds / self.length
-        value = self.rounds * season_cost(self.length, max(LEAST, regret.value), self.gap, self.lifetime, self.waiting)
+        value = self.rounds * season_cost(self.length, max(LEAST, regret.value), self.gap, self.lifetime)
         return Estimate(value, seasons * regret.error, regret.kind, f"{regret.method}, and a model of seasons")
 
 
@@ -208,8 +172,6 @@ class Recommendation(Tabular):
     ----------
     market : Market
         The market that was asked about; with drift, one season of it.
-    providers : {"bayesian", "informed"}
-        Whether agents know which of their items are better.
     ranked : tuple of AssessedMechanism
         What is clone-proof in this market: first what needs no declaration for that, and of each the smallest regret
         first. The first one is the choice.
@@ -221,8 +183,6 @@ class Recommendation(Tabular):
         The choice and, if it is not settled, the mechanisms that may cost less, or of which no cost is known.
     options : tuple of PlatformOption
         What else the platform can choose, and what the best mechanism costs then.
-    price : PriceOfHonesty or None
-        What is best if everybody were honest, and what that one costs if everybody does what pays.
     random_regret : float
         What playing items at random costs: a mechanism that costs half of that has learned little.
     fits : bool
@@ -237,45 +197,37 @@ class Recommendation(Tabular):
         Whether somebody pressed Ctrl-C: more would have been looked at.
     left : bool
         Whether time was over before everything was looked at.
-    accounts : {"checked", "cheap"}
-        Whether a second account is a matter of identity checks, or cheap: then the larger of regret and of what such an
-        account gains ranks.
     account_floor : float or None
         What a second account gains in the long run under every mechanism that learns, in rewards; None where providers
         differ.
     seasons : CheapestSeasons or None
-        How long seasons should be for the drift and the arrivals that were declared.
+        How long seasons should be for the drift that was declared.
     by_segment : dict of str to Recommendation
         The recommendation of each segment, of which regrets are the sums; empty in a market without segments.
     pooled : AssessedMechanism or None
         The best mechanism of one market for all segments, with its regret against the best original of each.
     frontier : tuple of FrontierRow
         Every mechanism that could be played: what it loses, what copies gain, and a mark on those that no other beats.
-    promise : {"proven", "ceiling", "measured"}
-        What had to be known of copies for a mechanism to come first.
     """
 
     keys_of_data = (
         "market=market_file", "choice=_if_ranked.choice.name", "cost=_if_ranked.cost",
-        "cost_range=_if_ranked.cost_range", "cheaper=_if_ranked.cheaper.name", "providers", "ranked", "others",
-        "price", "random_regret", "fits", "advice", "notes", "interrupted", "accounts", "account_floor", "seasons",
+        "cost_range=_if_ranked.cost_range", "cheaper=_if_ranked.cheaper.name", "ranked", "others",
+        "random_regret", "fits", "advice", "notes", "interrupted", "account_floor", "seasons",
         "left", "settled", "candidates", "options", "by_segment?", "pooled?by_segment",
-        "frontier", "promise",
+        "frontier",
     )  # fmt: skip
 
     said_in = "recommendation"
     market: Market
-    providers: Providers
     ranked: tuple[AssessedMechanism, ...]
     others: dict[str, str]
-    price: PriceOfHonesty | None
     random_regret: float
     fits: bool
     advice: str
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     interrupted: bool = False
-    accounts: SecondAccounts = "checked"
     account_floor: float | None = None
     seasons: CheapestSeasons | None = None
     left: bool = False
@@ -285,7 +237,6 @@ class Recommendation(Tabular):
     by_segment: dict[str, Recommendation] = field(default_factory=dict)
     pooled: AssessedMechanism | None = None
     frontier: tuple[FrontierRow, ...] = ()
-    promise: Promise = "proven"
 
     def __repr__(self) -> str:
         if self.unsettled:
@@ -295,7 +246,7 @@ class Recommendation(Tabular):
         numbers = ", ".join(f"{key}={value}" for key, value in self.choice.parameters.items())
         return (
             f"Recommendation({self.choice.name!r}, {numbers},\n"
-            f"               regret {self.choice.regret.value:,.6g}, fits={self.fits}, providers={self.providers!r})"
+            f"               regret {self.choice.regret.value:,.6g}, fits={self.fits})"
         )
 
     @property

@@ -1,4 +1,4 @@
-"""What mechanisms cost if everybody is honest: regret, over time, who is shown meanwhile, and which costs least.
+"""What mechanisms cost if everybody is honest, and which costs least.
 
 Regrets are computed where an engine can, and sampled otherwise. A ranking plays mechanisms in the same worlds, so that
 differences vary less than regrets do, until no other one can be much cheaper than the first. Its intervals are
@@ -9,15 +9,14 @@ decide.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof._clock import count_work, is_counted
-from cloneproof.advice.recommendation import CheapestSeasons, CoursePoint
+from cloneproof._clock import is_counted
+from cloneproof.advice.recommendation import CheapestSeasons
 from cloneproof.analysis.evaluate import exact_evaluations
 from cloneproof.analysis.search import Search
 from cloneproof.bounds import season_cost, season_length
@@ -60,9 +59,6 @@ TUNING_RUNS = 500  # The regrets that a tuning compares are of this many runs, i
 LOOSE = 0.95  # A sampled regret says nothing if its error is a larger part of it.
 ROUNDINGS = 1e-12  # Error of a regret by moments, relative to a round's reward.
 ERRORS = 2.58  # An interval at 99 % has this many standard errors.
-POINTS = 7  # A curve over time has this many points,
-FIRST_POINT = 10**4  # the first one after this part of the rounds,
-MOST_CURVE_RUNS = 400  # and at most this many runs.
 SHORTER, SEASONS_TUNED = 16, 5  # Seasons are tuned at this many horizons, each that many times shorter.
 MOST_DOUBLINGS = 10  # Horizons are doubled at most this often to find one that is long enough.
 CONFIDENCE = 0.99  # All comparisons of a ranking hold together with this probability, in the limit of many runs.
@@ -208,45 +204,6 @@ def numbers_of(arm: Rule) -> ReservoirNumbers:
     return ReservoirNumbers(arm.explore, arm.draws, None if passing > arm.explore else passing)
 
 
-def over_time(
-    market: Market,
-    mechanism: Mechanism,
-    sampling: SamplingBudget,
-    copies: Copies | None = None,
-    at_end: Estimate | None = None,
-) -> tuple[CoursePoint, ...]:
-    """Return the regret up to some rounds of the same runs, and how they were shared since the round before.
-
-    Regrets are as computed, else of these runs; `at_end` is that of the whole run, if given. The runs have fixed ends,
-    also in a market that ends at random, and the parameters of the whole horizon. Nothing is returned if there is no
-    time for the fewest runs; shares are empty if the kernel does not count rounds.
-    """
-    running = replace(mechanism.at_horizon(len(market.agents), market.horizon), fallback=None)  # its first rounds
-    first = min(market.horizon, max(10, market.horizon // FIRST_POINT))
-    moments = sorted({round(first * (market.horizon / first) ** (k / (POINTS - 1))) for k in range(POINTS)})
-    full = full_copies(market.agents, copies)
-    jobs = [Job(market.with_horizon(rounds, "at-horizon"), running, full, sampling.seed) for rounds in moments]
-    cost = sum(map(run_seconds, jobs))
-    runs = min(MOST_CURVE_RUNS, max(FIRST_TIME, round(sampling.seconds / cost)))
-    if runs * cost > PATIENCE * sampling.seconds:
-        return ()
-    curve, before = list[CoursePoint](), 0
-    total = np.zeros((runs, len(market.agents)))
-    for rounds, job in zip(moments, jobs, strict=True):
-        played = kernel_outcomes(job, 0, runs)
-        count_work(runs * run_seconds(job))
-        regret = at_end if rounds == market.horizon else computed_or_none(job.market, running, copies)
-        if regret is None:
-            regret = _mean_regret(float(played.regret.mean()), float(played.regret.var(ddof=1)), runs)
-        shares: Iterable[float] = ()
-        if played.rounds is not None:
-            new, total, before, since = played.rounds - total, played.rounds, rounds, rounds - before
-            shown = since * max(1, min(len(market.places), new.shape[1]))
-            shares = np.sort(new / shown, axis=1)[:, ::-1].mean(axis=0).tolist()
-        curve.append(CoursePoint(rounds, regret, tuple(shares)))
-    return tuple(curve)
-
-
 def expected_best(market: Market) -> float:
     """Return the expected best mean of all originals, or what a page of the best slate is worth."""
     return best_round([agent.priors for agent in market.agents], market.places)
@@ -255,17 +212,6 @@ def expected_best(market: Market) -> float:
 def best_reward(market: Market) -> float:
     """Return what perfect knowledge earns in all rounds and segments."""
     return sum(own.horizon * expected_best(own) for own in market.by_segment.values())
-
-
-def expected_surplus(market: Market) -> float:
-    """Return by how much a new item, of the prior of one of the originals, is better than the best: E(new - best)^+."""
-    kinds = Counter((agent.priors, prior) for agent in market.agents for prior in agent.priors)
-    with_one_more = 0.0
-    for (originals, prior), count in kinds.items():
-        lists = [agent.priors for agent in market.agents]
-        lists.remove(originals)
-        with_one_more += count * best_round([*lists, (*originals, prior)], market.places)
-    return max(0.0, with_one_more / market.originals - expected_best(market))
 
 
 def random_regret(market: Market) -> float:
@@ -285,13 +231,12 @@ def reservoir_cost(market: Market) -> float:
     return cost_of(market, mechanism("reservoir", market=market))
 
 
-def cheapest_seasons(market: Market, lifetime: float | None, arrivals: float | None = None) -> CheapestSeasons:
-    """Return the seasons of least cost if rates last `lifetime` rounds and an item arrives in `arrivals`, on average.
+def cheapest_seasons(market: Market, lifetime: float) -> CheapestSeasons:
+    """Return the seasons of least cost if rates last `lifetime` rounds, on average.
 
     The regret of a season is that of a tuned reservoir, by power laws between horizons that differ sixteenfold.
     """
     gap = random_regret(market) / market.horizon
-    waiting = None if arrivals is None else (expected_surplus(market) / arrivals or None)
     horizons = [market.horizon // SHORTER**k for k in range(SEASONS_TUNED)]
     tuned = [market.with_horizon(rounds) for rounds in horizons[::-1] if rounds >= len(market.agents)]
     costs = [max(1e-9, min(gap * own.horizon, reservoir_cost(own))) for own in tuned]
@@ -300,10 +245,10 @@ def cheapest_seasons(market: Market, lifetime: float | None, arrivals: float | N
     def regret(rounds: int) -> float:
         return min(gap * rounds, math.exp(float(np.interp(math.log(rounds), lengths, np.log(costs)))))
 
-    length = market.horizon if gap <= 0 else season_length(regret, market.horizon, gap, lifetime, waiting)[0]
+    length = market.horizon if gap <= 0 else season_length(regret, market.horizon, gap, lifetime)[0]
     length = max(len(market.agents), length)
-    one_season = market.horizon * season_cost(market.horizon, regret(market.horizon), gap, lifetime, waiting)
-    return CheapestSeasons(lifetime, market.horizon, length, gap, one_season, arrivals, waiting)
+    one_season = market.horizon * season_cost(market.horizon, regret(market.horizon), gap, lifetime)
+    return CheapestSeasons(lifetime, market.horizon, length, gap, one_season)
 
 
 def enough_rounds(market: Market, share: float, clock: Deadline) -> int | None:

@@ -42,7 +42,6 @@ def added_up(market: Market, by_segment: dict[str, Recommendation], for_all: Rec
         market=market,
         ranked=tuple(ranked),
         others=others,
-        price=None,
         random_regret=sum(advice.random_regret for advice in parts),
         notes=tuple(dict.fromkeys(note for advice in parts for note in advice.notes)),
         account_floor=_sum([advice.account_floor for advice in parts]),
@@ -87,7 +86,6 @@ def _added(by_segment: dict[str, Recommendation], name: str) -> AssessedMechanis
         exploring=None if exploring is None else exploring / sum(rounds),
         promise=f"{entries[longest].promise} This holds in every segment, and in all together with one list for all.",
         seen=f"In segment {longest!r}: {entries[longest].seen}",
-        over_time=(),
         wrong=(),
         account_gain=weighted_sum([(1.0, gain) for gain in gains]) if len(gains) == len(own) else None,
     )

@@ -18,9 +18,6 @@ from cloneproof.mechanisms.parameters.two_level import prior_parameters
 
 RESERVOIRS = ("reservoir", "reservoir-contest", *AT_RANDOM_ONLY)  # Their promise needs no declaration.
 DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # Clone-proof if declarations are right.
-INFORMED = ("h-ucb", "rh-ucb", "uniform-etc")  # They are assessed for agents that know their means.
-GAMEABLE = ("etc",)  # A platform would run this among honest agents,
-SLOW = ("ucb1", "epsilon-greedy", "kl-ucb", "thompson")  # or these, where there is time to sample them.
 ONE_PLACE = "thompson, one place each"  # On pages a provider has one place at most.
 LONG = 0.05  # Exploration of arms is long from this part of the rounds on.
 EVALUATIONS = 12  # One tuning evaluates at most this many mechanisms.

@@ -26,6 +26,7 @@ from cloneproof.cli.options import (
 )
 from cloneproof.cli.output import deliver, working
 from cloneproof.errors import CloneproofError, MarketError
+from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
 from cloneproof.market.segments import law_from_dict
 from cloneproof.market.toml import load_market
@@ -51,21 +52,9 @@ def recommend(
     segments: Annotated[
         str | None, option("NAME=PART,..", "The fraction of the rounds in each segment, such as code=.3,writing=.7.")
     ] = None,
-    providers: Annotated[
-        str, option("KIND", "bayesian: they know only odds; informed: which of their items are better.")
-    ] = "bayesian",
-    accounts: Annotated[
-        str, option(None, "checked; or cheap: rank by the larger of regret and what a second account gains.")
-    ] = "checked",
     drift: Annotated[
         int | None, option("N", "Rounds after which an item's rate is another one, on average, e.g. 1e6.")
     ] = None,
-    arrivals: Annotated[
-        int | None, option("N", "Rounds between two new items, on average; they wait for the next season.")
-    ] = None,
-    promise: Annotated[
-        str, option("KIND", "What must be known of copies to come first: proven, ceiling or measured.")
-    ] = "proven",
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     seconds: Seconds = None,
@@ -79,7 +68,7 @@ def recommend(
     """Recommend a mechanism, with parameters, cost and promise.
 
     First come mechanisms that are clone-proof whatever you declared, the cheapest first; then those that rely on a
-    declaration. For comparison: the best one if everybody were honest, and its cost if everybody does what pays.
+    declaration. For comparison: what every other mechanism loses, and pays a copier.
 
     Exit codes: 0 found, 1 nothing clone-proof fits the traffic, 3 not settled which one costs least, or out of time
     before everything was looked at, 2 bad input.
@@ -87,27 +76,24 @@ def recommend(
     check_files(html, json_file, toml)
     from cloneproof.advice.recommend import recommend as run_recommend
 
-    question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed, thorough=thorough)}
-    question |= {"own": own_by_name(rule, policy), "accounts": accounts}
-    question |= {"drift": drift, "arrivals": arrivals, "promise": promise}
+    search = Search(seconds=seconds, seed=seed, thorough=thorough)
     if market_file is not None:
         if any(option is not None for option in (agents, originals, rates, rounds, segments)):
             raise CloneproofError(
                 "expected MARKET.toml without --agents, --originals, --rates, --rounds and --segments, which stand in "
                 "its place; leave one of the two out"
             )
-        question["market"] = load_market(market_file)
+        market = load_market(market_file)
     else:
         if agents is None or originals is None or rates is None or rounds is None:
             raise CloneproofError(
                 "expected MARKET.toml, or --agents, --originals, --rates and --rounds; give e.g. --agents 20 "
                 "--originals 3 --rates .002:.006 --rounds 1e8"
             )
-        question |= {"agents": agents, "originals": originals, "horizon": rounds}
-        question |= {} if segments is None else {"segments": parsed_segments(segments)}
-        question |= parsed_rates(rates)
+        named = None if segments is None else parsed_segments(segments)
+        market = Market.alike(agents, originals, rounds, segments=named, **parsed_rates(rates))
     with working("looking") as tell:
-        advice = run_recommend(progress=tell, **question)
+        advice = run_recommend(market, own=own_by_name(rule, policy), drift=drift, search=search, progress=tell)
     deliver(advice, as_json, json_file, html)
     if toml is not None:
         write_terms(advice, toml)

@@ -317,6 +317,31 @@ class Market:
         shown = [f"{name}={SHORT.repr(value)}" for name, value in told.items() if value not in (names.get(name), {})]
         return f"Market({', '.join(shown)})"
 
+    @classmethod
+    def alike(
+        cls,
+        agents: int,
+        originals: int,
+        horizon: int,
+        *,
+        rates: Sequence[float] | MeanLaw | None = None,
+        values: Sequence[float] | None = None,
+        segments: Mapping[str, float] | None = None,
+    ) -> Market:
+        """Return a market of equal agents, whose items have click rates of one law.
+
+        The law is given as `rates`, such as `cp.Beta(2, 60)` or by segment `cp.LogOdds(.03, .5, .35)`; or as two rates
+        between which nine of ten items lie, and one of twenty on either side. Or all `values` are equally likely.
+
+        >>> from cloneproof import Beta, Market
+        >>> market = Market.alike(agents=8, originals=3, rates=Beta(2, 60), horizon=10**6)
+        >>> market.originals, market.agents[0].prior
+        (24, Beta(a=2.0, b=60.0))
+        """
+        from cloneproof.market.alike import market_of_equals  # late: it makes markets
+
+        return market_of_equals(agents, originals, horizon, rates=rates, values=values, segments=segments)
+
     @property
     def family(self) -> RewardFamily:
         """Reward family, as a `RewardFamily`."""

@@ -47,7 +47,7 @@ def price_rows(rows: Sequence[FrontierRow], first: str) -> Iterator[tuple[str, s
         under = "nothing tried pays there" if least.at_most is None else "copies have a proven ceiling there"
         kind = "measured" if least.at_most is None else "ceiling"
         said = f"{least.name} loses {_lost(least)} % where {own.name}, {own.promise}, loses {_lost(own)} %"
-        yield f"{said}; {under}{named}", f"ask with `--promise {kind}` if that will do"
+        yield f"{said}; {under}{named}", f"its promise is weaker: {kind}"
     if paying := [row for row in others if row.pays]:
         least = min(paying, key=lambda row: row.lost.value)
         yield f"{least.name} loses {_lost(least)} % and pays a copier {_percent(least.found)}", "do not run it"

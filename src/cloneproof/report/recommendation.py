@@ -6,25 +6,21 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
+from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
 from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, Recommendation, terms_toml
 from cloneproof.advice.regret import best_reward
-from cloneproof.engines.estimate import Estimate
 from cloneproof.market.priors import Mixture, Prior
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.report.frontier import frontier_section, price_rows
-from cloneproof.report.style import MUTED, RULE, Series, lines_figure, look, powers
 from cloneproof.report.words import names_words, number, regret_words, rounded, sentence, what_to_do
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
-LOWEST = 0.1  # of a logarithmic axis of rewards
 MOST_VALUES = 6  # of a prior in a sentence
 RANKING = ("mechanism", "regret", "of random play", "exploring", "copies gain")
 OPTIONS = ("what you can choose", "best mechanism", "it costs", "copies gain")
 MOST_SEGMENTS = 12  # in a table
-PLACES = ("the provider shown most", "the second", "the third")
 
 
 def sections(advice: Recommendation) -> Iterable[Section]:
@@ -36,18 +32,11 @@ def sections(advice: Recommendation) -> Iterable[Section]:
     if choice is not None:
         title = f"{choice.name}, the cheapest as far as is known" if advice.unsettled else f"What {choice.name} does"
         yield Section(title, _details(advice, choice))
-    if choice is not None and (figure := traffic_figure(choice)) is not None:
-        yield Section(figure.title, [figure])
     if len(advice.options) > 1:
         yield Section("What you can choose", [_options(advice)])
     if advice.by_segment:
         yield Section("In each segment", [_segments(advice)])
     yield from frontier_section(advice.frontier)
-    how = [] if advice.price is None else [Paragraph(sentence(advice.price.how), role="note")]
-    if how or not advice.frontier:
-        yield Section("The price of honesty", [Paragraph(price_sentence(advice)), *how])
-    if (figure := regret_figure(advice)) is not None:
-        yield Section(figure.title, [figure])
     if choice is not None:
         rows = [ranked_row(entry, advice.random_regret) for entry in advice.ranked]
         over = f"Over {advice.market.horizon:,} rounds{'' if advice.seasons is None else ', a season'}."
@@ -70,15 +59,16 @@ def _title(advice: Recommendation) -> str:
 def _answer(advice: Recommendation) -> str:
     if not (advice.fits and advice.settled):
         return choice_sentence(advice)
-    copies = {"proven": "copies gain nothing there, proven", "measured": "no copies that were tried pay there"}
-    kept = advice.promise if advice.choice.verdict == "undecided" else "proven"
-    return f"It costs {cost_words(advice)}; {copies.get(kept, 'what copies gain there has a proven ceiling')}."
+    copies = (
+        "copies gain nothing there, proven" if advice.choice.verdict == "clone-proof" else "copies have a ceiling there"
+    )
+    return f"It costs {cost_words(advice)}; {copies}."
 
 
 def _details(advice: Recommendation, choice: AssessedMechanism) -> list[SectionPart]:
     """Say what was asked, and what the choice does and promises."""
     parts: list[SectionPart] = [Paragraph(_question(advice), "Asked")]
-    parts.append(Paragraph(f"{choice.seen} {traffic_sentence(choice)}".strip(), "What visitors see"))
+    parts.append(Paragraph(choice.seen, "What visitors see"))
     start = starts_words(choice) if choice.starts is None else f"the choice is made {starts_words(choice)}"
     numbers = ", ".join(f"{key} = {value}" for key, value in choice.parameters.items())
     said = {"Seasons": season_sentence(advice), "Parameters": numbers}
@@ -122,34 +112,6 @@ def _options(advice: Recommendation) -> Table:
     return Table.of(OPTIONS, rows, left=["best mechanism"])
 
 
-def traffic_figure(choice: AssessedMechanism) -> Figure | None:
-    """Return how providers share the traffic over the run, on average over the same runs."""
-    course = [point for point in choice.over_time if point.shares]
-    if len(course) < 2:
-        return None
-    rounds = [course[0].rounds / 2, *(point.rounds for point in course)]
-    kept = [[point.shares[k] if k < len(point.shares) else 0.0 for point in course] for k in range(len(PLACES))]
-    bands = [*kept, [max(0.0, 1 - sum(shares)) for shares in zip(*kept, strict=True)]]
-    names = [*PLACES, "all others"]
-
-    def draw(axes: Axes, narrow: bool) -> None:
-        colour, below = look(choice.name).colour, [0.0] * len(rounds)
-        for name, shares, alpha in zip(names, bands, (0.9, 0.55, 0.3, 0.0), strict=True):
-            above = [low + 100 * share for low, share in zip(below, [shares[0], *shares], strict=True)]
-            fill = RULE if alpha == 0 else colour
-            axes.fill_between(rounds, below, above, step="pre", color=fill, alpha=alpha or 1, linewidth=0, label=name)
-            below = above
-        axes.set_xscale("log")
-        axes.set_xlim(rounds[0], rounds[-1])
-        axes.set_ylim(0, 100)
-        axes.set_xlabel("rounds", color=MUTED)
-        axes.set_ylabel("% of the traffic", color=MUTED)
-        powers(axes.xaxis)
-
-    caption = "Shares of the rounds between two moments (a logarithmic axis), ranked anew each time; averages of runs."
-    return Figure("Who is shown over the run", caption, draw, (2.4, 2.9))
-
-
 def _wrong(choice: AssessedMechanism) -> list[SectionPart]:
     """One row for each wrong declaration: the truth, the regret there, what an agent gains, and why."""
     rows = [(sentence(row.what), regret_words(row.regret), gain_words(row.gain), row.why) for row in choice.wrong]
@@ -167,40 +129,6 @@ def _small_print(advice: Recommendation, choice: AssessedMechanism | None) -> It
     yield Paragraph("Gains up to half a percent of a payoff count as none.")
 
 
-def regret_figure(advice: Recommendation) -> Figure | None:
-    """Return the regret up to each round: the choice, the alternatives, and the honest favourite at best responses."""
-    series = [
-        Series.of(entry.name, [point.rounds for point in entry.over_time], _drawn(entry), mechanism=entry.name)
-        for entry in advice.ranked[:4]
-        if len(entry.over_time) > 1
-    ]
-    price = advice.price
-    if price is not None and len(price.over_time) > 1:
-        x = tuple(float(point.rounds) for point in price.over_time)
-        y = tuple(max(LOWEST, point.regret.value) for point in price.over_time)
-        series.append(Series(f"{price.name}, all copying", x, y, mechanism=price.name))
-    if not series:
-        return None
-    return lines_figure(
-        title="Regret over time",
-        caption="Expected rewards lost against always playing the best item, up to each round; on logarithmic axes. "
-        "Providers are honest under clone-proof mechanisms; under the other one all register what pays.",
-        x_label="rounds",
-        y_label="regret (rewards)",
-        series=series,
-        log=True,
-    )
-
-
-def _drawn(assessment: AssessedMechanism) -> list[Estimate]:
-    """Return the regrets over time with what of their bounds a logarithmic axis can show."""
-    regrets = [point.regret for point in assessment.over_time]
-    return [
-        Estimate(max(LOWEST, regret.value), min(regret.error, max(0.0, regret.value - LOWEST)), regret.kind, "")
-        for regret in regrets
-    ]
-
-
 def _question(advice: Recommendation) -> str:
     market = advice.market
     laws = {law for agent in market.agents for law in agent.laws}
@@ -210,25 +138,19 @@ def _question(advice: Recommendation) -> str:
     rates = f", {rates_words(same.pop())}" if len(same) == 1 else ""
     rates += f", {len(market.segments):,} segments" if market.segments else ""
     rounds = market.horizon if advice.seasons is None else advice.seasons.rounds
-    knowledge = "the odds of their items" if advice.providers == "bayesian" else "which of their items are better"
     return (
         f"{len(market.agents):,} providers with up to {market.most_originals:,} items each{rates}, {rounds:,} "
-        f"rounds; they know {knowledge}."
+        "rounds; they know the odds of their items."
     )
 
 
 def _tiles(advice: Recommendation, choice: AssessedMechanism) -> list[tuple[str, str, str]]:
     at_random = advice.random_regret if advice.seasons is None else advice.seasons.gap * advice.seasons.rounds
     fraction = advice.cost.value / at_random if at_random > 0 else 0.0
-    tiles = [
+    return [
         ("It costs", regret_words(advice.cost), f"rewards, {fraction:.1%} of what random play costs"),
         ("Spent on finding out", exploring_words(choice), "of the rounds, expected"),
     ]
-    if advice.price is not None:
-        price = advice.price
-        how_much = f"{number(price.ratio)} times"
-        tiles.append((f"{price.name} costs", how_much, "its honest regret once all do what pays"))
-    return tiles
 
 
 def exploring_words(assessment: AssessedMechanism) -> str:
@@ -271,7 +193,7 @@ def cost_words(advice: Recommendation) -> str:
     rounds = market.horizon if seasons is None else seasons.rounds
     most = rounds / market.horizon * best_reward(market)
     fraction = f", {advice.cost.value / most:.1%} of what perfect knowledge would earn" if most > 0 else ""
-    drift = "" if seasons is None else f", with what changes included, in seasons of {seasons.length:,} rounds"
+    drift = "" if seasons is None else f", drift included, in seasons of {seasons.length:,} rounds"
     return f"{regret_words(advice.cost)} rewards in {rounds:,} rounds{fraction}{drift}"
 
 
@@ -283,9 +205,9 @@ def finding_rows(advice: Recommendation) -> Iterator[tuple[str, str]]:
         yield advice.advice, "change one of these, and ask again"
     rivals = ", ".join(name for name in advice.candidates if not advice.ranked or name != advice.choice.name)
     if rivals and not advice.settled:
-        yield f"{rivals} may cost over 5 % less", "give more time (`--thorough`), or run the first: it is as safe"
+        yield f"{rivals} may cost over 5 % less", "give more time (`--seconds`), or run the first: it is as safe"
     if advice.left:
-        yield "time was over before everything was looked at", "give more time (`--thorough`)"
+        yield "time was over before everything was looked at", "give more time (`--seconds`)"
     if not advice.ranked:
         return
     if off := _range_words(advice):
@@ -332,27 +254,15 @@ def unsettled_sentence(advice: Recommendation) -> str:
     return f"One of these may cost over 5 % less than the others: {'; '.join(costs)}."
 
 
-def traffic_sentence(assessment: AssessedMechanism) -> str:
-    """Describe how providers share the last rounds, of which the figure has all."""
-    if not assessment.over_time or not assessment.over_time[-1].shares:
-        return ""
-    since = assessment.over_time[-2].rounds if len(assessment.over_time) > 1 else 0
-    first, *others = assessment.over_time[-1].shares
-    second = f", the next one {others[0]:.0%}" if others and others[0] >= 0.005 else ""
-    return f"From round {since:,} on, the provider shown most has {first:.0%} of the traffic{second}."
-
-
 def season_sentence(advice: Recommendation) -> str:
-    """Describe how long seasons are if rates drift or items arrive, and what variety costs; else empty."""
+    """Describe how long seasons are if rates drift, and what variety costs; else empty."""
     seasons = advice.seasons
     if seasons is None:
         return ""
     several = f"in seasons of {seasons.length:,} rounds, with the parameters below, after each of which it restarts"
     run = several if seasons.length < seasons.rounds else "in one season of all rounds"
-    changes = [] if seasons.lifetime is None else [f"a rate changes after {seasons.lifetime:,.0f} rounds"]
-    changes += [] if seasons.arrivals is None else [f"an item arrives every {seasons.arrivals:,.0f} rounds"]
     return (
-        f"If {' and '.join(changes)} on average, run it {run}. The cost above is about "
+        f"If a rate changes after {seasons.lifetime:,.0f} rounds on average, run it {run}. The cost above is about "
         f"the most that this loses; a reservoir in one season of all rounds would lose {rounded(seasons.one_season)}. "
         "The promise is for each season, and for rates that stay within it. Each 1 % of traffic kept for variety (a "
         f"provider at random, then one of its items) costs about {rounded(seasons.gap * seasons.rounds / 100)} "
@@ -390,37 +300,6 @@ def account_sentence(advice: Recommendation) -> str:
             "run, and only identity checks help"
         )
     return f"If a provider opens a second account: gain {gained}; floor {least}."
-
-
-def joint_copies_words(copies: str) -> str:
-    """Describe what everybody registers.
-
-    >>> joint_copies_words("8 / 8 8"), joint_copies_words("1 / 8 1")
-    ('each registers every item 8 times', 'copies 1 / 8 1')
-    """
-    numbers = set(copies.replace("/", " ").split())
-    if len(numbers) > 1:
-        return f"copies {copies}"
-    (often,) = numbers
-    return "which is honesty" if often == "1" else f"each registers every item {often} times"
-
-
-def price_sentence(advice: Recommendation) -> str:
-    """Describe the price of honesty in a sentence or two."""
-    price = advice.price
-    if price is None:
-        return "What honest providers would allow was not computed."
-    name = price.name
-    after = (
-        f"{regret_words(price.at_best_responses)} ({price.ratio:.1f} times as much) once everybody does what pays "
-        f"({joint_copies_words(price.copies)})"
-    )
-    first = f"If everybody were honest, {name} would cost {regret_words(price.honest)}; it costs {after}."
-    if not advice.ranked:
-        return first
-    more = advice.choice.regret.value - price.honest.value
-    less = f"{number(more)} more than honest {name}" if more > 0 else "less even among honest providers"
-    return f"{first} {advice.choice.name} costs {less}, and nobody gains there by copies."
 
 
 def ranked_row(entry: AssessedMechanism, at_random: float) -> tuple[str, ...]:

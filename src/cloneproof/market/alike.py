@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from scipy.optimize import brentq
 from scipy.special import betaincinv
@@ -12,8 +11,9 @@ from scipy.special import betaincinv
 from cloneproof._checks import count as checked_count
 from cloneproof._checks import real
 from cloneproof.errors import MarketError, brief
-from cloneproof.market.market import Agent, Market, checked_market
-from cloneproof.market.priors import Beta, Discrete, Prior
+from cloneproof.market.market import Agent, Market
+from cloneproof.market.priors import Beta, Discrete
+from cloneproof.market.segments import MeanLaw
 
 MOST_ITEMS = 3000  # of all agents together
 TAIL = 0.05  # of the rates, below the lower one of two that were declared; as many lie above the higher one
@@ -21,12 +21,12 @@ SHAPES = (1e-3, 1e9)  # parameters a of Beta priors among which the one for two 
 DIGITS = 5  # of the parameters of such a prior
 
 
-def declared_market(
+def market_of_equals(
     agents: int,
     originals: int,
     horizon: int,
     *,
-    rates: Sequence[float] | Prior | None = None,
+    rates: Sequence[float] | MeanLaw | None = None,
     values: Sequence[float] | None = None,
     segments: Mapping[str, float] | None = None,
 ) -> Market:
@@ -35,14 +35,14 @@ def declared_market(
     The prior is given as `rates`, or as two of them between which nine of ten items lie (`prior_between`); or all
     `values` are equally likely.
 
-    >>> declared_market(20, 3, 10**8, rates=(0.002, 0.006)).agents[0].priors[0]
+    >>> market_of_equals(20, 3, 10**8, rates=(0.002, 0.006)).agents[0].priors[0]
     Beta(a=9.3542, b=2469.4)
-    >>> declared_market(20, 3, 10**8, values=(0.002, 0.006)).agents[0].support
+    >>> market_of_equals(20, 3, 10**8, values=(0.002, 0.006)).agents[0].support
     (0.002, 0.006)
     """
     count = checked_count(agents, "agents", error=MarketError)
     items = checked_count(originals, "originals", error=MarketError)
-    _check_size(count * items)
+    check_size(count * items)
     rounds = checked_count(horizon, "rounds", count, error=MarketError)
     if (rates is None) == (values is None):
         raise MarketError(
@@ -51,12 +51,10 @@ def declared_market(
         )
     width = len(str(count))
     if rates is None:
-        prior: Prior = _listed(values)
+        law: MeanLaw = _listed(values)
     else:
-        prior = prior_between(rates) if isinstance(rates, Sequence) else rates
-    return Market(
-        [Agent(f"agent {k + 1:0{width}}", items, prior) for k in range(count)], rounds, segments=segments or {}
-    )
+        law = prior_between(rates) if isinstance(rates, Sequence) else rates
+    return Market([Agent(f"agent {k + 1:0{width}}", items, law) for k in range(count)], rounds, segments=segments or {})
 
 
 def prior_between(rates: object) -> Beta:
@@ -92,7 +90,8 @@ def _listed(values: object) -> Discrete:
     return Discrete(list(means), [1 / len(means)] * len(means))
 
 
-def _check_size(items: int) -> None:
+def check_size(items: int) -> None:
+    """Refuse more items than a recommendation looks at."""
     if items > MOST_ITEMS:
         raise MarketError(
             f"expected at most {MOST_ITEMS:,} items of all agents together, got {items:,}; ask for a part of the "
@@ -111,38 +110,3 @@ def _checked_rates(rates: object) -> tuple[float, ...]:
     if sorted(set(checked)) != checked:
         raise MarketError(f"expected rates from the lowest to the highest, got {brief(rates)}; put them in order")
     return tuple(checked)
-
-
-def asked_market(market: Market | None, declared: Mapping[str, Any]) -> Market:
-    """Return the given market, or the one of the arguments of `declared_market`, None where one was left out.
-
-    Raises an error if there is neither or both.
-    """
-    given = {name: value for name, value in declared.items() if value is not None}
-    if market is None:
-        if missing := [name for name in ("agents", "originals", "horizon") if name not in given]:
-            raise MarketError(
-                f"expected a market, or agents, originals, horizon and rates, got no {' and no '.join(missing)}; give "
-                "them, e.g. agents=20, originals=3, horizon=10**8, rates=(0.002, 0.006)"
-            )
-        asked = declared_market(**given)
-    elif given:
-        raise MarketError(
-            f"expected a market or what to make one of, got a market and {next(iter(given))}; leave one out"
-        )
-    else:
-        asked = checked_market(market)
-        _check_size(market.originals)
-    _check_rounds(asked)
-    return asked
-
-
-def _check_rounds(market: Market) -> None:
-    """Refuse a market, or a segment, in which not every agent has a round."""
-    for name, own in market.by_segment.items():
-        if own.horizon < len(own.agents):
-            where = f" in segment {name!r}" if name else ""
-            raise MarketError(
-                f"expected at least as many rounds as there are agents, {len(own.agents)}, got {own.horizon}{where}; "
-                "give more rounds, or fewer agents"
-            )
