@@ -50,8 +50,6 @@ def test_every_question_with_a_search_takes_seconds():
     for name, asked in ASKED.items():
         with pytest.raises(cp.errors.EngineError, match="seconds to be a number above 0"):
             getattr(cp, name)(*asked, seconds=-1)
-        with pytest.raises(cp.errors.EngineError, match="seconds or a thorough search"):
-            getattr(cp, name)(*asked, seconds=1, search=cp.Search(thorough=True))
 
 
 def test_seconds_is_the_limit_of_the_search_and_leaves_the_rest_of_it():

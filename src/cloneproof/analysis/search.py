@@ -22,7 +22,7 @@ from cloneproof.errors import EngineError
 from cloneproof.mechanisms.online.streams import checked_seed
 
 MOST_COPIES = 10**6
-QUICK, THOROUGH = 10.0, 60.0  # seconds of counted work
+QUICK = 10.0  # seconds of counted work
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,6 @@ class Search:
     seconds : float, optional
         Stop after this much wall-clock time, besides what kernels take to compile. What is open then is `undecided`, or
         has a wider interval. Left out, work is counted instead, so that one seed gives one answer on every machine.
-    thorough : bool, default False
-        Count as much work as a minute on two quiet cores, or more where the question says so, instead of about 10 s.
     runs : int, optional
         The most runs, or pairs of runs for a deviation.
     seed : int, default 0
@@ -62,7 +60,6 @@ class Search:
     seed: int = 0
     bounds: BoundsName = "asymptotic"
     device: DeviceName = "auto"
-    thorough: bool = False
 
     def __post_init__(self) -> None:
         check_sampling(bounds=self.bounds)
@@ -72,8 +69,6 @@ class Search:
             "seed": checked_seed(self.seed),
             "device": checked_device(self.device),
         }
-        if self.thorough and self.seconds is not None:
-            raise EngineError("expected seconds or a thorough search, got both; leave one out")
         if self.seconds is not None:
             checked["seconds"] = number_in(self.seconds, "seconds", 0, error=EngineError, low_open=True)
         for name, value in checked.items():
@@ -86,7 +81,7 @@ class Search:
     @property
     def work(self) -> float | None:
         """Seconds of counted work after which a search ends; None if `seconds` or `runs` say when."""
-        return None if self.seconds or self.runs else THOROUGH if self.thorough else QUICK
+        return None if self.seconds or self.runs else QUICK
 
 
 SEARCH: Final = Search()  # the default of every question

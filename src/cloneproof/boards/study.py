@@ -102,7 +102,6 @@ def study_board(
     listing: str | ListingRule = "best-of",
     seed: int = 0,
     seconds: float | None = None,
-    thorough: bool = False,
     progress: StudyProgress | None = None,
 ) -> BoardStudy:
     """Study what variants would have paid on this board, and what to run instead.
@@ -123,8 +122,6 @@ def study_board(
         Of what unequal variants add to a score.
     seconds : float, optional
         Leave the questions that are open after this time; default: answer all.
-    thorough : bool
-        Average gains over more producers of a large board.
     progress : callable, optional
         Called with steps done, steps in all, and what is done now.
     """
@@ -157,7 +154,7 @@ def study_board(
                 deadline.tell(len(names), steps, "tuning a reservoir board")
                 tuned = partial(
                     recommend_board, board, battles=max(20, per_model * len(board.models) // len(board.names)),
-                    listing=listing, thorough=thorough,
+                    listing=listing, thorough=False,
                     progress=lambda done, of: deadline.tell(len(names), steps, f"rule {done} of {of}"),
                 )  # fmt: skip
                 advice = by_deadline(tuned)

@@ -15,11 +15,9 @@ from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
     HtmlFile,
-    JsonFile,
     OwnPolicies,
     OwnRules,
     Seconds,
-    Thorough,
     check_files,
     option,
     own_by_name,
@@ -58,10 +56,8 @@ def recommend(
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     seconds: Seconds = None,
-    thorough: Thorough = False,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     html: HtmlFile = None,
-    json_file: JsonFile = None,
     toml: Annotated[str | None, option("FILE", "Write the terms of a live market.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -73,10 +69,10 @@ def recommend(
     Exit codes: 0 found, 1 nothing clone-proof fits the traffic, 3 not settled which one costs least, or out of time
     before everything was looked at, 2 bad input.
     """
-    check_files(html, json_file, toml)
+    check_files(html, toml)
     from cloneproof.advice.recommend import recommend as run_recommend
 
-    search = Search(seconds=seconds, seed=seed, thorough=thorough)
+    search = Search(seconds=seconds, seed=seed)
     if market_file is not None:
         if any(option is not None for option in (agents, originals, rates, rounds, segments)):
             raise CloneproofError(
@@ -94,7 +90,7 @@ def recommend(
         market = Market.alike(agents, originals, rounds, segments=named, **parsed_rates(rates))
     with working("looking") as tell:
         advice = run_recommend(market, own=own_by_name(rule, policy), drift=drift, search=search, progress=tell)
-    deliver(advice, as_json, json_file, html)
+    deliver(advice, as_json, html)
     if toml is not None:
         write_terms(advice, toml)
     unanswered = advice.unsettled or (advice.left and seconds is not None)

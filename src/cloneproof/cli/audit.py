@@ -22,13 +22,11 @@ from cloneproof.cli.options import (
     AsJson,
     Device,
     HtmlFile,
-    JsonFile,
     MarketFile,
     MechanismName,
     RuleName,
     Seconds,
     Settings,
-    Thorough,
     check_files,
     mechanism_or_rule,
     option,
@@ -40,7 +38,7 @@ from cloneproof.market.toml import load_market, market_to_toml
 from cloneproof.report.words import drawn
 
 AGAIN = 4  # times as many pairs as the audit drew: a written test is to be surer than the audit was
-OUTPUTS = ("--html", "--json-file", "--write-test", "--agent", "--max-copies")  # not repeated
+OUTPUTS = ("--html", "--write-test", "--agent", "--max-copies")  # not repeated
 
 
 def shell_words(audit: Audit, arguments: Sequence[str], most: int) -> str:
@@ -157,12 +155,10 @@ def audit(
         bool, option(None, "Exit with 0 if undecided and none of those tried gains more.")
     ] = False,
     seconds: Seconds = None,
-    thorough: Thorough = False,
     runs: Annotated[int | None, option("N", "When sampling: pairs of runs for each candidate.")] = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     device: Device = "auto",
     html: HtmlFile = None,
-    json_file: JsonFile = None,
     test: Annotated[
         str | None, option("FILE", "Write a pytest file that fails while the smallest attack pays.", "--write-test")
     ] = None,
@@ -174,8 +170,8 @@ def audit(
 
     Exit codes: 0 clone-proof (or undecided, if allowed), 1 exploitable, 3 undecided, 2 bad input.
     """
-    check_files(html, json_file, test)  # before the work, not after it
-    search = Search(max_copies, seconds, runs, seed, device=device, thorough=thorough)  # type: ignore[arg-type]
+    check_files(html, test)  # before the work, not after it
+    search = Search(max_copies, seconds, runs, seed, device=device)  # type: ignore[arg-type]
     if sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
             "expected one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, got several or none; give "
@@ -188,7 +184,7 @@ def audit(
             market, audited, agent=agent, opponents=opponents, tolerance=tolerance,  # type: ignore[arg-type]
             also=also or (), search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
-    deliver(result, as_json, json_file, html)
+    deliver(result, as_json, html)
     audited_code = Audited.of(result, policy, rule)
     if result.verdict == "exploitable" and opponents != "any" and not as_json and sys.argv[1:2] == ["audit"]:
         print(f"To repeat the worst attack in the shell:\n{shell_words(result, sys.argv[1:], max_copies)}")

@@ -13,10 +13,8 @@ from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
     HtmlFile,
-    JsonFile,
     KnownFile,
     Seconds,
-    Thorough,
     check_files,
     option,
 )
@@ -48,28 +46,26 @@ def board(
     ] = "best-of",
     seed: Annotated[int, option("N", "The seed.")] = 0,
     seconds: Seconds = None,
-    thorough: Thorough = False,
     known: KnownFile = None,
     html: HtmlFile = None,
-    json_file: JsonFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what variants gain on a leaderboard.
 
     Also says what to run instead; of a table of scores by task, which models look like one.
 
-    Without --seconds all questions are answered, of large boards for fewer producers than with --thorough.
+    Without --seconds all questions are answered, of large boards for fewer producers.
 
     Exit codes: 1 variants gain on the board as it is, or models look like one; 3 nothing was seen, 2 bad input. With
     --known: 1 if a finding is not in it, 0 if all are.
     """
     clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
-    check_files(html, json_file)
+    check_files(html)
     accepted = read_known(known)
 
     def end(result: WithFindings, found: bool) -> NoReturn:
         marked = result.accepting(accepted)
-        deliver(marked, as_json, json_file, html)
+        deliver(marked, as_json, html)
         raise typer.Exit(code_with_known(marked, 1 if found else UNANSWERED))
 
     from cloneproof.boards.copies import copied_scores
@@ -91,7 +87,7 @@ def board(
     with working("looking") as tell:
         study = study_board(
             kept, producer=producer, votes=votes, recommend=recommend, listing=listing, seed=seed,
-            seconds=clock.left, thorough=thorough, progress=tell,
+            seconds=clock.left, progress=tell,
         )  # fmt: skip
     end(study, study.verdict == "exploitable")
 

@@ -18,11 +18,9 @@ from cloneproof.cli.advice import write_terms
 from cloneproof.cli.options import (
     AsJson,
     HtmlFile,
-    JsonFile,
     KnownFile,
     Seconds,
     Settings,
-    Thorough,
     check_files,
     chosen_mechanism,
     option,
@@ -101,12 +99,10 @@ def log(
     ] = None,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
     seconds: Seconds = None,
-    thorough: Thorough = False,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     statistics: Annotated[bool, option(None, "Only read the log and show its items.", "--statistics")] = False,
     known: KnownFile = None,
     html: HtmlFile = None,
-    json_file: JsonFile = None,
     toml: Annotated[str | None, option("FILE", "Write the recommended terms of a live market.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -120,13 +116,13 @@ def log(
     3 undecided. Also 3 if time was out before every question was answered; without a policy otherwise 0; bad input 2.
     With --known: 1 if a finding is not in it; a policy that is known to be exploitable does not count.
     """
-    check_files(html, json_file, toml, drawn=False)
+    check_files(html, toml, drawn=False)
     accepted = read_known(known)
     if settings and (policy is None or ":" in policy):
         raise LogError("expected --set with the name of a mechanism as --policy, got it without; leave it out")
     from cloneproof.logs.reading import read_log
 
-    clock = Deadline(Search(seconds=seconds, thorough=thorough).seconds)
+    clock = Deadline(Search(seconds=seconds).seconds)
     ledger = read_ledger(files, market, season, clock)
     columns: dict[str, Any] = {
         "agent": agent, "arm": arm, "reward": reward, "time": time, "count": count,
@@ -160,12 +156,11 @@ def log(
     with working("looking") as tell:
         study = study_log(
             logged, *_policy(policy, settings, ledger), tolerance=tolerance,
-            seconds=left, thorough=thorough,
-            **_terms(horizon, share, ledger),
+            seconds=left, **_terms(horizon, share, ledger),
             seed=seed, progress=tell, first=first,
         )  # fmt: skip
     study = study.accepting(accepted)
-    deliver(study, as_json, json_file, html)
+    deliver(study, as_json, html)
     if toml is not None:
         write_terms(study.recommendation, toml)
     raise typer.Exit(code_with_known(study, exit_code(study)))

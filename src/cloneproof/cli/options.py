@@ -71,12 +71,8 @@ Seconds = Annotated[
         callback=_left,
     ),
 ]
-Thorough = Annotated[
-    bool, option(None, "Count the work of minutes instead of about ten seconds on two cores.", "--thorough")
-]
 Device = Annotated[str, option("DEVICE", "Where to draw runs: auto, cpu or gpu. The results are the same.")]
 AsJson = Annotated[bool, option(None, "Print JSON.", "--json")]
-JsonFile = Annotated[str | None, option("FILE", "Also write what --json prints.", "--json-file")]
 HtmlFile = Annotated[str | None, option("FILE", "Also write the answer as a web page.", "--html")]
 KnownFile = Annotated[
     str | None, option("KNOWN.toml", "Findings that are accepted: exit with 1 if others are found.", "--known")

@@ -44,7 +44,6 @@ def print_result(result: Result, question: str = "") -> None:
 def deliver(
     result: Result,
     as_json: bool,
-    json_file: str | None = None,
     html: str | None = None,
     question: str = "",
     data: Any = None,  # noqa: ANN401
@@ -53,13 +52,11 @@ def deliver(
 
     `data` is what is written as JSON, if that is not the whole result.
     """
-    written = data if data is not None or not (as_json or json_file) else result.to_dict()
+    written = data if data is not None or not as_json else result.to_dict()
     if as_json:
         print_json(written)
     else:
         print_result(result, question)
-    if json_file is not None:
-        write_whole(json_file, json_text(written) + "\n")
     if html is not None:
         write_whole(html, html_page(result))
 

@@ -11,7 +11,7 @@ import typer
 from cloneproof._files import write_whole
 from cloneproof._findings import read_known
 from cloneproof.analysis.copying.matching import THRESHOLD
-from cloneproof.cli.options import AsJson, HtmlFile, JsonFile, KnownFile, check_files, option
+from cloneproof.cli.options import AsJson, HtmlFile, KnownFile, check_files, option
 from cloneproof.cli.output import code_with_known, deliver
 
 
@@ -24,7 +24,6 @@ def same(
     table: Annotated[str | None, option("FILE", "Write the groups as CSV, a row for each item.", "--csv")] = None,
     known: KnownFile = None,
     html: HtmlFile = None,
-    json_file: JsonFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Say which items of a table are the same, and why.
@@ -33,7 +32,7 @@ def same(
 
     Exit codes: 0 done; with --known 1 if something was found that is not in it; 2 bad input.
     """
-    check_files(html, table, json_file)
+    check_files(html, table)
     accepted = read_known(known)
     from cloneproof.logs.same import same_items
 
@@ -44,5 +43,5 @@ def same(
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
         write_whole(table, text.getvalue())
-    deliver(found, as_json, json_file, html)
+    deliver(found, as_json, html)
     raise typer.Exit(code_with_known(found, 0))

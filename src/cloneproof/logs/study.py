@@ -52,7 +52,7 @@ from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.online.slate import check_takes_positions
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
-QUICK, THOROUGH = 10.0, 40.0  # seconds of counted work, if no limit is given
+QUICK: Final = 10.0  # seconds of counted work, if no limit is given
 LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is given: sampling needs many runs
 WORTH, ADVISED, AUDITED, COSTED = 0.4, 0.4, 0.2, 0.2  # largest share of the time for each question
 LISTED: Final = 4.0  # of so many parts of the time left, titles are compared within one at most
@@ -150,7 +150,6 @@ def study_log(
     ends: Ends = "at-horizon",
     tolerance: float = 0.005,
     seconds: float | None = None,
-    thorough: bool = False,
     seed: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
     first: Callable[[Sequence[Lookalikes]], None] | None = None,
@@ -165,7 +164,7 @@ def study_log(
     if seconds is not None:
         number_in(seconds, "the budget in seconds", 0, error=EngineError, low_open=True)
     with budget_clock(seconds), interrupts_raised():
-        clock = Deadline((THOROUGH if thorough else QUICK) if seconds is None else seconds)
+        clock = Deadline(QUICK if seconds is None else seconds)
         tell = progress or (lambda done, total, what: None)
         tell(0, 5, "looking for copies")
         segments, left = studied_segments(log), list[str]()
@@ -192,7 +191,7 @@ def study_log(
         market = Market(agents, chosen, share, **terms, positions=positions)
         if not _takes(policy, market, notes):
             market = Market(agents, chosen, share, **terms)
-        context = _StudyContext(market, policy, owners, tolerance, thorough, seed, clock, notes, left, tell)
+        context = _StudyContext(market, policy, owners, tolerance, seed, clock, notes, left, tell)
         answers: dict[str, Any] = {}  # by the names of LogStudy's fields
         try:
             whole = Market(agents, rounds, share, **terms, positions=positions)
@@ -293,7 +292,7 @@ def _answer(
     if mechanism is not None:
         context.tell(4, 5, "auditing the policy")
         answers["verdict"] = verdict = by_copies_of_log(worth, context.owners, context.market, context.tolerance)
-        if verdict is None or context.thorough:
+        if verdict is None:
             answers["verdict"] = _audited(context, longest) or verdict
 
 
@@ -305,7 +304,6 @@ class _StudyContext:
     policy: StudiedPolicy
     owners: Sequence[LogOwner]
     tolerance: float
-    thorough: bool
     seed: int
     clock: Deadline
     notes: list[str]

@@ -173,7 +173,7 @@ def _more_work(study: LogStudy) -> list[str]:
     """Say what more work would settle."""
     open_ = [f"{what} (not begun or not ended)" for what in study.left]
     open_ += [f"whether {study.policy} pays" for _ in (1,) if study.verdict and study.verdict.verdict == "undecided"]
-    return [f"more work, by --thorough or more --seconds, would settle: {'; '.join(open_)}"] if open_ else []
+    return [f"more work, by more --seconds, would settle: {'; '.join(open_)}"] if open_ else []
 
 
 def _what_to_do(one: Lookalikes) -> str:

@@ -71,7 +71,7 @@ def audit(
         the time.
     search, seconds : Search or float, optional
         How many copies of each original are tried, how long it may take (agents share the time; left out, work is
-        counted, so that one seed gives one answer, and ends after about ten seconds, or a minute if `thorough`), and
+        counted, so that one seed gives one answer, and ends after about ten seconds), and
         how runs are sampled if no exact engine applies. `seconds` alone stands for `Search(seconds=seconds)`.
     progress : callable, optional
         Called with (done, total, what).
