@@ -6,7 +6,6 @@ import cloneproof as cp
 from cloneproof.advice.recommendation import (
     AssessedMechanism,
     CheapestSeasons,
-    FrontierRow,
     PlatformOption,
     Recommendation,
     WrongDeclaration,
@@ -44,7 +43,7 @@ def recommendation():
     return Recommendation(
         MARKET, (choice, cheaper), {"h-ucb": "copies pay"}, 200.0, True, "", ("A note.",),
         seconds=1.5, account_floor=3.0, seasons=CheapestSeasons(1e3, 4000, 400, 0.1, 300.0), settled=True,
-        candidates=("reservoir",), options=tuple(ends), frontier=(FrontierRow(choice.mechanism, regret(0.1), at_most=0.0),),
+        candidates=("reservoir",), options=tuple(ends),
     )  # fmt: skip
 
 
