@@ -12,12 +12,11 @@ from cloneproof.serve.offline import replay_all
 from support.service import DICE, Desk, declared, replayed, sqlite
 
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 9, "threshold": 2}, "horizon": 30}
-TERMS = SLOTS | {"uniform_traffic": 0.3}
 WEIGHTS = {"ana": {"hit": 5, "new": 1, "dud": 0}, "bo": {"song": 1}}
 LATER = {"ana": {"hit": 0, "new": 1, "dud": 7}, "bo": {"song": 1}}
 
 
-def opened(weights=WEIGHTS, terms=TERMS):
+def opened(weights=WEIGHTS, terms=SLOTS):
     market = declared(**terms)
     for agent, arms in weights.items():
         market.register_agent(agent, 1000)
@@ -38,7 +37,7 @@ def by_hand(market, weights):
     names = {agent: list(arms) for agent, arms in weights.items()}
     live = cp.session(
         market.mechanism, {agent: len(arms) for agent, arms in names.items()}, 30, market.session.seed,
-        market.spec.share, uniform_traffic=0.3, weights={"ana": tuple(weights["ana"].values())},
+        market.spec.share, weights={"ana": tuple(weights["ana"].values())},
     )  # fmt: skip
     made = [(live.decide(), live.probability) for _ in range(30)]
     return [(one.agent, names[one.agent][one.arm], chance) for one, chance in made]

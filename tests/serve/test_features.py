@@ -56,7 +56,7 @@ TWO = {"segments": {"phone": 0.7, "desk": 0.3}}
 FEATURES = {
     "late rewards": Feature(late=6, rounds=100),
     "windows": Feature({"wait_rounds": 3}, late=6),
-    "rewards between 0 and 1": Feature({"uniform_traffic": 0.3}, fractions=True, late=4, rounds=60),
+    "rewards between 0 and 1": Feature(fractions=True, late=4, rounds=60),
     "a fresh draw": Feature(
         parameters={"rounds": 3, "draws": 2, "threshold": 3}, fractions=True, late=3, rounds=60,
         taken_by=frozenset({"reservoir"}),
@@ -66,11 +66,10 @@ FEATURES = {
     "nobody left": Feature(leaves=True, late=2, rounds=60),
     "nobody left in segments": Feature(TWO, leaves=True, late=2, rounds=60),
     "nobody left on pages": Feature({"positions": [1.0, 0.6]}, leaves=True, rounds=60, taken_by=frozenset(RANKING)),
-    "uniform traffic": Feature({"uniform_traffic": 0.3}, late=2),
     "withdrawals": Feature(withdraws=True, late=2),
     "pauses": Feature(pauses=True, late=3, taken_by=EVERY - {"reservoir-streams"}),
-    "pauses in segments and uniform traffic": Feature(
-        TWO | {"uniform_traffic": 0.2}, pauses=True, withdraws=True, late=3, taken_by=EVERY - {"reservoir-streams"}
+    "pauses in segments": Feature(
+        TWO, pauses=True, withdraws=True, late=3, taken_by=EVERY - {"reservoir-streams"}
     ),
     "pauses on pages": Feature({"positions": [1.0, 0.6]}, pauses=True, late=3, taken_by=frozenset(RANKING - ON_SLOTS)),
     "weights": Feature(weights={"ana": (2, 0, 5), "bo": (1, 3)}, taken_by=frozenset(ON_SLOTS)),
@@ -80,8 +79,8 @@ FEATURES = {
     "windows on pages that end at random": Feature(
         {"positions": 3, "wait_rounds": 2, "ends": "at-random"}, late=5, taken_by=frozenset(RANKING)
     ),
-    "pages, weights and uniform traffic": Feature(
-        {"positions": 4, "uniform_traffic": 0.2}, weights={"cy": (3,), "ana": (1, 2, 0)}, late=3,
+    "pages and weights": Feature(
+        {"positions": 4}, weights={"cy": (3,), "ana": (1, 2, 0)}, late=3,
         taken_by=frozenset({"reservoir", "reservoir-streams"}),
     ),
     "joiners on pages": Feature(
@@ -123,7 +122,7 @@ def opened(name: str, feature: Feature) -> LiveMarket:
 def plain_session(market: LiveMarket, name: str, feature: Feature) -> cp.Session:
     """One like that of the service."""
     terms = terms_of(name, feature)
-    options = {key: terms[key] for key in ("ends", "uniform_traffic", "segments", "positions", "batch") if key in terms}
+    options = {key: terms[key] for key in ("ends", "segments", "positions", "batch") if key in terms}
     return cp.session(
         cp.mechanism(name, **terms["parameters"]), ARMS, terms["horizon"], market.session.seed, share=0.4,
         weights=feature.weights or None, **options,

@@ -6,7 +6,10 @@ from unittest.mock import patch
 import pytest
 
 import cloneproof as cp
+from cloneproof._randomness import substream
 from cloneproof.errors import NobodyLeftError, SessionError
+from cloneproof.mechanisms.online.levels import NeutralRounds
+from cloneproof.mechanisms.online.registration import Withdrawals, open_registration, with_joiner
 from cloneproof.mechanisms.online.slots import drawn_order
 from support.late_by_hand import Script
 from support.sizes import LONG
@@ -209,22 +212,25 @@ def test_all_slots_of_others_keep_what_they_hold_and_what_is_mixed_in_counts():
         assert len(held) == 3
 
 
-def opened(mechanism, uniform_traffic=0.0, seed=0, window=None):
+ARMS = {"ana": 3, "bo": 2, "cy": 1}
+
+
+def opened(mechanism, seed=0, window=None):
     ends = "at-random" if mechanism.arm.slots.falling else "at-horizon"
-    live = cp.session(
-        mechanism, {"ana": 3, "bo": 2, "cy": 1}, 60, seed, window=window, ends=ends, uniform_traffic=uniform_traffic
-    )
+    live = cp.session(mechanism, ARMS, 60, seed, window=window, ends=ends)
     live.last = live.begun[None].last = 60
     return live
 
 
 def turns(joins, seed, rounds=24):
-    """Who has each round of uniform traffic; `joins` has the agents before each round."""
-    live, served = opened(FIRST_PASS, 1.0, seed), []
+    """Who has each waiting round; `joins` has the agents before each round."""
+    public, served = open_registration(ARMS), []
+    waiting = NeutralRounds(public, substream(0, seed), Withdrawals(True, set()))
     for number in range(rounds):
         for name in joins.get(number, ()):
-            live.join(name, 1)
-        served.append(live.decide().agent)
+            public = with_joiner(public, open_registration({name: 1}), b"")
+            waiting.join(public)
+        served.append(public.names[waiting.turn()[0]])
     return served
 
 

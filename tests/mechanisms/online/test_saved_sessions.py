@@ -34,14 +34,14 @@ MECHANISMS = {name: small(name) for name in CATALOGUE} | {
 TWO = {"code": 0.3, "writing": 0.7}
 TERMS = {
     "plain": {"rewards": "beta"},
-    "to a random end": {"ends": "at-random", "uniform_traffic": 0.3},
+    "to a random end": {"ends": "at-random"},
     "with a window": {"window": 6},
     "segments": {"segments": TWO, "window": 9},
-    "segments to a random end": {"segments": TWO, "ends": "at-random", "uniform_traffic": 0.2},
+    "segments to a random end": {"segments": TWO, "ends": "at-random"},
     "weights": {"weights": {"ana": (2, 0, 1)}, "rewards": "beta"},
     "batches": {"batch": 4, "segments": TWO},
     "batches of pages": {"positions": 2, "batch": 6},
-    "pages": {"positions": (1, 0.6), "uniform_traffic": 0.3},
+    "pages": {"positions": (1, 0.6)},
     "pages in segments": {"positions": {"code": 3, "writing": (1, 0.5)}, "segments": TWO, "ends": "at-random"},
 }
 

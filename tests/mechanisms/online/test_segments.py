@@ -247,18 +247,18 @@ def test_who_joins_has_slots_wherever_it_is_not_decided():
         live.join("di", 1)
 
 
-def segments_with_draws_of_their_own(self, terms, registration, stream, withdrawn, pauses, uniform_traffic):
+def segments_with_draws_of_their_own(self, terms, registration, stream, withdrawn, pauses):
     own = segment.segment_stream(stream, terms.number)
-    original_init(self, terms._replace(number=None), registration, own, withdrawn, pauses, uniform_traffic)
+    original_init(self, terms._replace(number=None), registration, own, withdrawn, pauses)
     self.number = terms.number
 
 
 original_init = Segment.__init__
 
 
-def leaking(self, terms, registration, stream, withdrawn, pauses, uniform_traffic):
+def leaking(self, terms, registration, stream, withdrawn, pauses):
     """A segment whose counts are those of all segments of its session."""
-    original_init(self, terms, registration, stream, withdrawn, pauses, uniform_traffic)
+    original_init(self, terms, registration, stream, withdrawn, pauses)
     self.state = LEAKS.setdefault(id(withdrawn), (withdrawn, self.state))[1]
 
 

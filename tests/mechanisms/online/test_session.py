@@ -259,10 +259,9 @@ def test_equal_averages_tie_whatever_the_pulls():
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=5),
     kept=st.sampled_from([1, 2, 7, 50, 1000]),
     alike=st.booleans(),
-    share=st.sampled_from([0.0, 0.2]),
 )
 @settings(max_examples=10 if LONG else 3)
-def test_runs_and_rewards_in_bulk_are_single_ones(name, seed, sizes, kept, alike, share):
+def test_runs_and_rewards_in_bulk_are_single_ones(name, seed, sizes, kept, alike):
     """Every `kept`-th reward comes late, so that commitments wait or not; alike, they end in ties."""
 
     def rewarded(number):
@@ -271,7 +270,7 @@ def test_runs_and_rewards_in_bulk_are_single_ones(name, seed, sizes, kept, alike
     arms, horizon = {"ana": 3, "bo": 1, "cy": 2}, 240
     options = {"power": 1.0} if name == "prior-independent-etc" else {}  # so that it commits in each epoch
     made = small(name, **options)
-    terms = {"seed": seed, "rewards": "bernoulli", "uniform_traffic": share}
+    terms = {"seed": seed, "rewards": "bernoulli"}
     one, many = (cp.session(made, arms, horizon, **terms) for _ in range(2))
     held = []
     for step, size in enumerate(cycle(sizes)):
@@ -294,36 +293,6 @@ def test_runs_and_rewards_in_bulk_are_single_ones(name, seed, sizes, kept, alike
     text = many.to_json()
     assert sorted_pending(one.to_json()) == sorted_pending(text)
     assert cp.Session.from_json(text).to_json() == text
-
-
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_uniform_traffic_leaves_the_mechanism_a_shorter_season(name):
-    """Its other rounds are those of a session without it, and its own go to agents in turn and any of their arms."""
-    arms, rounds = {"ana": 3, "bo": 1, "cy": 2}, 400
-
-    def decisions(live, number):
-        pulls, seen = Counter(), []
-        for _ in range(number):
-            decision = live.decide()
-            own = decision.phase != "uniform"
-            live.reward(
-                decision.id, tape(decision.agent, decision.arm, pulls[decision.agent, decision.arm] if own else 0)
-            )
-            pulls[decision.agent, decision.arm] += own
-            seen.append((decision, live.probability))
-        return seen
-
-    mixed = decisions(cp.session(small(name), arms, rounds, seed=7, uniform_traffic=0.25), rounds)
-    drawn = [one for one in mixed if one[0].phase == "uniform"]
-    played = [one for one in mixed if one[0].phase != "uniform"]
-    alone = decisions(cp.session(small(name), arms, rounds, seed=7), len(played))
-    assert [one[0][1:] for one in played] == [one[0][1:] for one in alone]
-    assert [one[1] for one in played] == [one[1] for one in alone]
-    assert abs(len(drawn) - 100) < 44  # five standard deviations, and the seed is fixed
-    turns = Counter(decision.agent for decision, _ in drawn)
-    assert max(turns.values()) - min(turns.values()) <= 1
-    assert all(chance == 1 / arms[decision.agent] for decision, chance in drawn)
-    assert {(decision.agent, decision.arm) for decision, _ in drawn} == {(a, k) for a in arms for k in range(arms[a])}
 
 
 def sorted_pending(text):

@@ -235,14 +235,3 @@ def test_usual_bandits_show_the_arms_of_highest_index_and_one_place_each_is_kept
     assert {len(slate) for slate in shown} == {7}
     live.withdraw("cy", 0)
     assert ("cy", 0) not in {(each.agent, each.arm) for each in live.decide_slate()}
-
-
-@pytest.mark.parametrize("mechanism", [BEST, STREAMS])
-def test_who_joins_pages_takes_part_in_uniform_traffic(mechanism: Any) -> None:
-    live = cp.session(mechanism, ARMS, 100, 1, positions=(1, 0.5), uniform_traffic=0.3, ends="at-random")
-    shown = []
-    for page in range(60):
-        if page == 12:
-            live.join("ed", 2)
-        shown += live.decide_slate()
-    assert ("ed", "uniform") in {(decision.agent, decision.phase) for decision in shown}

@@ -30,7 +30,7 @@ MECHANISMS = {
     "contest, unknown horizon": cp.mechanism("reservoir-contest", market=MARKET, horizon="unknown"),
 }
 SMALL = [name for name in MECHANISMS if "unknown" not in name]
-TERMS = {"prompt": (5, 0, 0.0), "late": (6, 2, 0.0), "uniform traffic": (4, 0, 0.5)}  # rounds, of them late, the share
+TERMS = {"prompt": (5, 0), "late": (6, 2)}  # rounds, of them late
 REWARDS = {"ana": (1.0, 0.0, 0.5), "bo": (0.5,)}
 MOST_LISTED = 5 if LONG else 4
 LISTS = [own for own in product(range(4), repeat=3) if sum(own) == 2 or (2 < sum(own) <= MOST_LISTED and all(own))]
@@ -51,7 +51,7 @@ class Die:
         return bool(self.script.choose([1 - chance, chance])) if 0 < chance < 1 else chance == 1
 
 
-def law_of_pay(mechanism, copies, weighted, rounds, delay, uniform_traffic):
+def law_of_pay(mechanism, copies, weighted, rounds, delay):
     """The law of what all agents earn, in fractions, through the real session: every draw, tie and coin is a branch.
 
     Ana registers `copies` of her items, or each once with `copies` as weights.
@@ -59,7 +59,7 @@ def law_of_pay(mechanism, copies, weighted, rounds, delay, uniform_traffic):
     script, law = Script(), Counter()
     items = range(len(copies)) if weighted else [item for item, often in enumerate(copies) for _ in range(often)]
     rewards = REWARDS | {"ana": [REWARDS["ana"][item] for item in items]}
-    terms = {"seed": 5, "uniform_traffic": uniform_traffic, "weights": {"ana": copies} if weighted else None}
+    terms = {"seed": 5, "weights": {"ana": copies} if weighted else None}
     die = Die(script)
     with patch.object(levels, "uniform", lambda *_: die), patch.object(streams, "uniform", lambda *_: die):
         for _ in script.leaves():
@@ -111,9 +111,6 @@ FAULTS = {
     "weights ignored in waiting rounds": (
         levels.NeutralRounds, "__init__", equal_in_neutral_rounds, "best of all", "late",
     ),
-    "weights ignored in uniform traffic": (
-        levels.NeutralRounds, "__init__", equal_in_neutral_rounds, "first pass", "uniform traffic",
-    ),
     "weights that bring draws": (state, "agent_slots", more_draws, "index", "prompt"),
     "weights without replacement": (state, "agent_slots", without_replacement, "first pass", "prompt"),
     "weights ignored": (WeightedArms, "__getitem__", lambda self, place: self._arms[place % len(self._arms)],
@@ -131,14 +128,14 @@ def test_broken_weights_have_another_law(fault, monkeypatch):
         test_a_list_with_copies_has_the_law_of_its_weights(name, terms)
 
 
-def play(mechanism, copies, as_weights, seed, uniform_traffic, window):
+def play(mechanism, copies, as_weights, seed, window):
     """Decisions by item with their chances, for random rewards that come late, with withdrawals and a save."""
     dice = random.Random(seed)
     as_lists = {name: [item for item, often in enumerate(own) for _ in range(often)] for name, own in copies.items()}
     items = {name: list(range(len(copies[name]))) if name in as_weights else own for name, own in as_lists.items()}
     live = cp.session(
         mechanism, {name: len(own) for name, own in items.items()}, 60, seed=seed, window=window,
-        uniform_traffic=uniform_traffic, weights={name: copies[name] for name in as_weights},
+        weights={name: copies[name] for name in as_weights},
     )  # fmt: skip
     rates = {(name, item): dice.random() for name, own in copies.items() for item in range(len(own))}
     gone = dice.choice(list(copies))
@@ -170,9 +167,9 @@ def test_weights_draw_what_copies_draw(name):
         sizes = {agent: dice.randint(1, 4) for agent in ("ana", "bo", "cy")}
         copies = {agent: [dice.randint(0, 3) for _ in range(size)] for agent, size in sizes.items()}
         copies = {agent: tuple(own) if any(own) else (1,) * len(own) for agent, own in copies.items()}
-        terms = dice.choice([0.0, 0.3]), dice.choice([None, 4])
-        listed = play(MECHANISMS[name], copies, (), seed, *terms)
-        declared = play(MECHANISMS[name], copies, dice.sample(list(copies), dice.randint(1, 3)), seed, *terms)
+        window = dice.choice([None, 4])
+        listed = play(MECHANISMS[name], copies, (), seed, window)
+        declared = play(MECHANISMS[name], copies, dice.sample(list(copies), dice.randint(1, 3)), seed, window)
         assert [one[:3] for one in declared] == [one[:3] for one in listed]
         for (agent, item, _, chance), (*_, of_copy) in zip(declared, listed, strict=True):
             assert chance == 1.0 or (chance is None) is (of_copy is None)  # of several copies any may be drawn
@@ -183,9 +180,7 @@ def test_weights_draw_what_copies_draw(name):
 @pytest.mark.parametrize("weights", [(1, 1, 1), (7, 7, 7), (1000, 1000, 1000)])
 def test_equal_weights_are_none(weights):
     def shown(declared):
-        live = cp.session(
-            MECHANISMS["fresh draw"], {"ana": 3, "bo": 2}, 30, seed=9, weights=declared, uniform_traffic=0.5
-        )
+        live = cp.session(MECHANISMS["fresh draw"], {"ana": 3, "bo": 2}, 30, seed=9, weights=declared)
         return [(live.decide(), live.probability, live.reward(number, 0.5)) for number in range(1, 31)]
 
     assert shown({"ana": weights}) == shown(None)

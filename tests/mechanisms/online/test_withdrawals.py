@@ -9,7 +9,8 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import NobodyLeftError
-from cloneproof.mechanisms.online.registration import Withdrawals
+from cloneproof.mechanisms.online.levels import NeutralRounds
+from cloneproof.mechanisms.online.registration import Withdrawals, open_registration
 from support.sizes import LONG
 from support.withdrawing import best_pay, ten_slots, worlds
 
@@ -43,9 +44,9 @@ def empty_slots():
     return patch.multiple(Withdrawals, ends=lambda *_: False, skips=lambda self, agent, arm: (agent, arm) in self.arms)
 
 
-def run(mechanism, gone, seed, delayed=False, uniform_traffic=0.0):
+def run(mechanism, gone, seed, delayed=False):
     """Whom each round serves; `gone` has (round, agent, arm). Rewards follow from the round, the agent and the arm."""
-    live = cp.session(mechanism, {"ana": 3, "bo": 2, "cy": 1}, 60, seed=seed, uniform_traffic=uniform_traffic)
+    live = cp.session(mechanism, {"ana": 3, "bo": 2, "cy": 1}, 60, seed=seed)
     served, due = [], []
     for number in range(1, 61):
         for entry in [entry for entry in due if entry[0] <= number]:
@@ -72,7 +73,7 @@ def cases(count):
         arms = [("bo", 0), ("bo", 1), ("cy", 0)]
         others = [(draw.randint(1, 60), *arm) for arm in draw.sample(arms, draw.choice([0, 0, 0, 1, 1, 2]))]
         own = [(draw.randint(1, draw.choice([8, 40])), "ana", arm) for arm in draw.sample(range(3), draw.randint(1, 2))]
-        yield number, others, own, {"delayed": number % 3 == 0, "uniform_traffic": 0.3 * (number % 4 == 0)}
+        yield number, others, own, {"delayed": number % 3 == 0}
 
 
 @pytest.mark.parametrize("mechanism", ON_SLOTS, ids=IDS)
@@ -252,12 +253,11 @@ def test_where_nothing_is_drawn_an_arm_is_skipped(mechanism):
         assert run(mechanism, everything, seed)[29:] == [None] * 31
 
 
-def test_in_uniform_traffic_a_turn_passes_and_its_chance_is_known():
+def test_in_waiting_rounds_a_turn_passes_and_its_chance_is_known():
     """Two agents, one of Ana's two arms gone: half of her turns go to Bo, whose chance says so."""
-    live = opened(INDEX, {"ana": 2, "bo": 1}, uniform_traffic=1.0)
-    live.withdraw("ana", 0)
-    shown = Counter((live.decide().agent, live.probability) for _ in range(100))
+    public = open_registration({"ana": 2, "bo": 1})
+    waiting = NeutralRounds(public, 0, Withdrawals(True, {(0, 0)}))
+    shown = Counter((public.names[agent], chance) for agent, _, chance in (waiting.turn() for _ in range(100)))
     assert shown.keys() == {("ana", 0.5), ("bo", 1.0), ("bo", 0.5)}
     assert shown["bo", 1.0] == 50
     assert 10 < shown["ana", 0.5] < 40
-    assert live.out == []

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -82,8 +81,7 @@ class NeutralRounds:
     drawn    draws so far, in shared rounds and in an agent's own turns
 
     A draw of a withdrawn arm that still has its share passes the turn on; if all agents' draws do, nobody is left. Who
-    joins is last in the queue: all others have a turn first. Pages have draws by their number, and agents in the order
-    drawn at the start, joiners last.
+    joins is last in the queue: all others have a turn first.
     """
 
     __slots__ = (
@@ -133,16 +131,6 @@ class NeutralRounds:
         self._leave_out()
         self.drawn += 1
         return self._draw(i, self.drawn)
-
-    def fill(self, page: int, places: int) -> list[tuple[int, int]]:
-        """Return different agents and their arms for the places of a page; fewer if too few have something to show."""
-        self._leave_out()
-        self.shared += 1
-        agents, first = len(self._streams), self._registration.first
-        order = [*sorted(range(first), key=self._streams.__getitem__), *range(first, agents)]
-        due = (order[(page - 1 + step) % agents] for step in range(agents))
-        draws = ((i, self._draw(i, page)[0]) for i in due if self._pools[i])
-        return list(islice((draw for draw in draws if not self._withdrawals.ends(*draw)), places))
 
     def _draw(self, i: int, number: int) -> tuple[int, float]:
         pool = self._pools[i]

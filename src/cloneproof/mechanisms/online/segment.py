@@ -1,4 +1,4 @@
-"""One segment of a session: the state of its mechanism, anew in each epoch if these are planned, and uniform traffic.
+"""One segment of a session: the state of its mechanism, anew in each epoch if these are planned.
 
 It also keeps its coins, its rounds, the rewards of a batch that runs, and who is out. Counts, champions, ties, turns,
 coins and ends are each segment's own, so that what happens in one depends on no reward of another. What an agent's
@@ -16,7 +16,6 @@ from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError, brief
 from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, checked_mechanism, epoch_mechanism
 from cloneproof.mechanisms.online.laboratory import LaboratoryState
-from cloneproof.mechanisms.online.levels import NeutralRounds
 from cloneproof.mechanisms.online.registration import Allocation, Page, Pauses, Registration, Withdrawals
 from cloneproof.mechanisms.online.slate import Attention, places_of, slate_state
 from cloneproof.mechanisms.online.state import OneLevelState, SlotState, StateSetup, TwoLevelState
@@ -25,7 +24,6 @@ from cloneproof.mechanisms.online.streams import (
     END_STREAM,
     SEGMENTS_STREAM,
     STATE_STREAM,
-    UNIFORM_STREAM,
     coins_of,
     last_round,
 )
@@ -82,26 +80,6 @@ def initial_state(setup: StateSetup) -> Any:  # noqa: ANN401 (of any mechanism)
     return (SlotState if mechanism.scans or (mechanism.draws and mechanism.ranks_slots) else OneLevelState)(setup)
 
 
-class UniformTraffic:
-    """A share of the rounds or pages that goes to agents in turn and a draw from their arms.
-
-    Coins choose these rounds, and no statistics count their rewards. So they are worth the average of an agent's prior,
-    however many copies it registers, and the mechanism plays as it would in a shorter season.
-    """
-
-    def __init__(self, share: float, stream: Stream, registration: Registration, withdrawals: Withdrawals) -> None:
-        self.share, self._coins = share, substream(stream, 0)
-        self.draws = NeutralRounds(registration, substream(stream, 1), withdrawals)
-        self._next = 0  # all rounds before it that are still to come are the mechanism's
-
-    def rounds_before(self, round_: int, most: int) -> int:
-        """Return how many rounds from this one on, at most so many, are the mechanism's."""
-        self._next, end = max(self._next, round_), round_ + most
-        while self._next < end and uniform(self._coins, self._next) >= self.share:
-            self._next += 1
-        return min(self._next, end) - round_
-
-
 class Segment:
     """What a session keeps of a segment from its first decision on.
 
@@ -110,16 +88,14 @@ class Segment:
     changes        of the session, withdrawals and joiners, that it has heard of
     state          of the mechanism; with epochs of that which runs, whose levels have the number of a flat epoch as
                    version, else 2 `epoch` and, after an award, 2 `epoch` + 1
-    traffic        the uniform traffic, if there is some
     chances        the probability of what was shown last in each place of a page
-    uniform        the probability of the last draw, if the last round was of uniform traffic; else None
     allocations    as the session keeps each, once, however many decisions await a reward
     held           rewards of the batch that runs, which the state gets at its end: allocation, ticks and coin
     """
 
     __slots__ = (
         "_setup", "allocations", "chances", "changes", "coins", "epoch", "held", "last", "mechanism", "name", "number",
-        "places", "registration", "round", "state", "traffic", "uniform", "withdrawals",
+        "places", "registration", "round", "state", "withdrawals",
     )  # fmt: skip
 
     def __init__(
@@ -129,7 +105,6 @@ class Segment:
         stream: Stream,
         withdrawn: set[tuple[int, int]],
         pauses: Pauses,
-        uniform_traffic: float,
     ) -> None:
         self.name, self.number, self.mechanism, horizon, self.last, attention = terms
         self.places = places_of(attention)
@@ -143,7 +118,6 @@ class Segment:
         running = self.mechanism.at_horizon(len(registration.names), horizon)
         self._setup = StateSetup(running, registration, horizon, *streams, self.withdrawals)
         self.epoch, self.chances = 0, list[float | None]()
-        self.uniform: float | None = None
         self.state: Any
         if self.places:
             self.state = slate_state(self._setup._replace(mechanism=self.mechanism), attention)
@@ -151,10 +125,6 @@ class Segment:
             self._begin_epoch(1)
         else:
             self.state = initial_state(self._setup)
-        self.traffic = None
-        if uniform_traffic:
-            coins = substream(own, UNIFORM_STREAM)
-            self.traffic = UniformTraffic(uniform_traffic, coins, registration, self.withdrawals)
 
     def _begin_epoch(self, epoch: int) -> None:
         """Go on with the mechanism of an epoch, and statistics of its own; waiting rounds of flat ones go on."""
@@ -170,15 +140,7 @@ class Segment:
 
     def next_run(self, most: int) -> tuple[Allocation, int]:
         """Decide the next round, and the rounds after it that no reward can change, at most `most` in all."""
-        round_, traffic = self.round + 1, self.traffic
-        if traffic is not None:
-            most = traffic.rounds_before(round_, most)
-            if not most:
-                agent, arm, self.uniform = traffic.draws.turn()
-                self.round = round_
-                return Allocation(agent, arm, "uniform", False, False, 0), 1
-            self.uniform = None
-            round_ -= traffic.draws.shared
+        round_ = self.round + 1
         if self.epoch:
             most = 1  # an epoch may end at any round
             if round_ > self._setup.mechanism.clearing.epoch_end(self.epoch):
@@ -190,22 +152,14 @@ class Segment:
     @property
     def chance(self) -> float | None:
         """Probability of the last round given everything before it."""
-        return self.state.chance if self.uniform is None else self.uniform
+        chance: float | None = self.state.chance
+        return chance
 
     def next_page(self) -> Page:
         """Decide the next page."""
-        page, traffic = self.round + 1, self.traffic
-        if traffic is not None and not traffic.rounds_before(page, 1):
-            filled = self.state.filled
-            shown: Page = [
-                Allocation(agent, arm, "uniform", False, False, 0) for agent, arm in traffic.draws.fill(page, filled)
-            ]
-            shown += [None] * (filled - len(shown))
-            self.chances = [None] * filled
-        else:
-            shown = self.state.next_page(page - (0 if traffic is None else traffic.draws.shared))
-            self.chances = self.state.chances
-        self.round = page
+        shown: Page = self.state.next_page(self.round + 1)
+        self.chances = self.state.chances
+        self.round += 1
         return shown
 
     def copied_state(self) -> Any:  # noqa: ANN401
@@ -250,8 +204,6 @@ class Segment:
         turn = None if self.decided else self.state.turn
         self.registration = replace(registration, joined=(*self.registration.joined, *[turn] * new))
         self.state.join(self.registration)
-        if self.traffic is not None:
-            self.traffic.draws.join(self.registration)
         if self.coins is not None:
             self.coins.agent_keys = self.registration.agent_keys
         if ended:
@@ -262,9 +214,6 @@ class Segment:
         coins, machine = self.coins, self.state.to_dict()
         if self._setup.mechanism.in_epochs:
             machine = {"epoch": self.epoch, "running": machine}
-        if self.traffic is not None:
-            draws = self.traffic.draws
-            machine = {**({"shared": draws.shared} if self.places else {"draws": draws.to_data()}), "state": machine}
         return {
             **({} if self.name is None else {"round": self.round, "joined": self.registration.joined}),
             **({"out": sorted(self.withdrawals.out)} if self.withdrawals.arms else {}),
@@ -276,9 +225,6 @@ class Segment:
     def restore(self, data: Mapping[str, Any]) -> None:
         self.round, machine = data.get("pages", data["round"]), data["machine"]
         self.withdrawals.out.update(data.get("out", ()))
-        if self.traffic is not None:
-            self.traffic.draws.restore([machine["shared"], 0] if self.places else machine["draws"])
-            machine = machine["state"]
         if self._setup.mechanism.in_epochs:
             self._begin_epoch(machine["epoch"])
             machine = machine["running"]

@@ -103,7 +103,6 @@ class Session(Participants):
         rewards: RewardFamily | str | Mapping[str, Any] | None = None,
         window: int | None = None,
         ends: Ends = "at-horizon",
-        uniform_traffic: float = 0.0,
         segments: Mapping[str, float] | None = None,
         positions: SessionPlaces | None = None,
         batch: int = 1,
@@ -130,7 +129,6 @@ class Session(Participants):
         self._terms = {name: self._segment_terms(name, number) for number, name in enumerate(self.terms.parts)}
         lasts = [terms.last for terms in self._terms.values()]
         self.last = self.horizon if self.ends == "at-horizon" else sum(lasts)
-        self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
         if not self.segments:
             self.begun[None] = self._current = self._new_segment(None)
         self.history = True
@@ -163,7 +161,7 @@ class Session(Participants):
             raise SessionError(f"expected no segment, as the session has none, got {brief(name)}; leave it out")
         terms = self._terms[None if name is None else known(name, self.segments, "segment", SessionError)]
         here = self.registration if joined is None else replace(self.registration, joined=tuple(joined))
-        segment = Segment(terms, here, self._stream, self._withdrawn, self._pauses, self.uniform_traffic)
+        segment = Segment(terms, here, self._stream, self._withdrawn, self._pauses)
         segment.changes = len(self._missed)
         return segment
 
@@ -447,7 +445,6 @@ class Session(Participants):
                 "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
                 "window": self.window,
                 **({} if self.ends == "at-horizon" else {"ends": self.ends}),
-                **({"uniform_traffic": self.uniform_traffic} if self.uniform_traffic else {}),
                 **({} if self.positions is None else {"positions": self.positions, "pages": self.pages}),
                 **({} if self.batch == 1 else {"batch": self.batch}),
                 "round": self.round,
@@ -475,7 +472,7 @@ class Session(Participants):
             public = Registration.from_data(body["registration"])
             seed = bytes.fromhex(body["seed"]) if len(str(body["seed"])) == 2 * KEY_BYTES else int(body["seed"])
             terms = (body["share"], body["rewards"], body["window"], body.get("ends", "at-horizon"))
-            pages = body.get("uniform_traffic", 0.0), segments or None, body.get("positions"), body.get("batch", 1)
+            pages = segments or None, body.get("positions"), body.get("batch", 1)
             live = cls(saved, public, body["horizon"], seed, *terms, *pages)
             live.pages = body.get("pages", 0)
             live.history = body["history"]
@@ -514,7 +511,6 @@ def session(
     history: bool = True,
     window: int | None = None,
     ends: Ends = "at-horizon",
-    uniform_traffic: float = 0.0,
     weights: Mapping[str, Sequence[int]] | None = None,
     segments: Mapping[str, float] | None = None,
     positions: SessionPlaces | None = None,
@@ -547,9 +543,6 @@ def session(
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         "at-random": each round is the last with chance 1 / horizon. The last one follows from the seed and is
         `Session.last`, which providers must not know.
-    uniform_traffic : float, default 0.0
-        The share of the rounds, chosen by coins, that goes to agents in turn and a uniform draw from their arms, and
-        that no statistics count. It shows more arms, costs regret, and is neutral to copies.
     weights : mapping of str to sequence of int, optional
         Of the arms of agents that declare them, whole numbers from 0 to 1000, not all 0; equal if left out. Every draw
         from an agent's arms goes by them. Only for mechanisms that draw from arms.
@@ -577,7 +570,7 @@ def session(
     1.0
     """
     registration = open_registration(registered, weights)
-    rest = uniform_traffic, segments, positions, batch
+    rest = segments, positions, batch
     live = Session(mechanism, registration, horizon, seed, share, rewards, window, ends, *rest)
     live.history = history
     return live

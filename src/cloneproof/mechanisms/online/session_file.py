@@ -1,7 +1,7 @@
 """Decisions, their history, and sessions as text with a digest that detects damage.
 
-`js/cloneproof.js` reads and writes the same files. So a whole number from 2**53 on is text (`written`), and what has an
-order is a list: segments are pairs of name and fraction, as JavaScript puts names such as "2" first.
+A whole number from 2**53 on is text (`written`), as many readers of JSON would round it, and what has an order is a list:
+segments are pairs of name and fraction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, mecha
 from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
-VERSION: Final = 10  # below 10: before the first release
+VERSION: Final = 11  # below 11: before the first release
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
@@ -145,9 +145,9 @@ class Decision(NamedTuple):
         Whose arm.
     arm : int
         Which of its arms, from 0.
-    phase : {"trial", "award", "waiting", "uniform", "play"}
+    phase : {"trial", "award", "waiting", "play"}
         "trial" or "award" where agents are first tried and one is then chosen, "waiting" where a commitment waits for
-        rewards, "uniform" in uniform traffic, and "play" otherwise.
+        rewards, and "play" otherwise.
     slot : int
         The number of the draw that is played, where the mechanism draws from arms; else -1.
     segment : str or None

@@ -15,9 +15,9 @@ from cloneproof.mechanisms.sample import Admission, Sample
 
 SEED_LIMIT: Final = 1 << 63
 KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from it
-STATE_STREAM, COINS_STREAM, END_STREAM, UNIFORM_STREAM, SEGMENTS_STREAM = range(5)
-"""Of a session: what its mechanism draws, the coins that binarise rewards, its end where that is drawn, uniform
-traffic, and (by number) the segments, each of which has all of these but what slots hold."""
+STATE_STREAM, COINS_STREAM, END_STREAM, SEGMENTS_STREAM = 0, 1, 2, 4
+"""Of a session: what its mechanism draws, the coins that binarise rewards, its end where that is drawn,
+and (by number) the segments, each of which has all of these but what slots hold."""
 LEVELS_STREAM, SAMPLE_STREAM, NEUTRAL_STREAM = range(3)
 """Of the state of a mechanism: its levels (then by version and key), its sample of the arms, and waiting rounds."""
 EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM = range(4)

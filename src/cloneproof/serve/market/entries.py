@@ -23,7 +23,7 @@ FORMAT: Final = 3
 """The format of ledgers, which the opening names; one of another format is refused."""
 GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
 _HALF: Final = 1 << (TICK_BITS - 1)
-SNAPSHOT: Final = 4
+SNAPSHOT: Final = 5
 """The version of new snapshots. One of another version is left aside, and its market rebuilt from the ledger."""
 
 

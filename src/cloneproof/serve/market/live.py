@@ -207,7 +207,7 @@ class LiveMarket:
         spec, seed = self.spec, self._seed(registered, beacon)
         return session(
             self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards,
-            history=False, ends=spec.ends, uniform_traffic=spec.uniform_traffic,
+            history=False, ends=spec.ends,
             weights=self.registry.weights(registered), segments=spec.fractions or None,
             positions=spec.positions, batch=spec.batch,
         )  # fmt: skip

@@ -94,7 +94,6 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ends: Annotated[Ends, Meta(description="at-random: horizon is the mean, and the season's dice draw its end")] = (
         "at-horizon"
     )
-    uniform_traffic: Annotated[float, Meta(ge=0, le=1, description="share of the rounds for uniform draws")] = 0.0
     parameters: Parameters = {}
     segments: Segments = {}
     positions: Places | dict[Name, Places] | None = None
