@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many pr
 
 .PHONY: venv demo test lint types layers kernels check-engines reproduce study figures \
         prove lemmas reservoir-cases bar-cases reservoir-comparison audit-power \
-        board-data docs error-table test-long test-serve-long test-kernels-long js-long test-gpu log-data \
+        board-data docs error-table test-long test-serve-long test-kernels-long test-gpu log-data \
         bench bench-gpu wheel clean
 
 # Byte code is written on first use: compiling all of it beforehand takes longer than the rest of an installation.
@@ -62,10 +62,6 @@ test-serve-long: $(INSTALLED)
 
 test-kernels-long: $(INSTALLED)
 	CLONEPROOF_CI=1 CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/engines/monte_carlo/gpu/test_kernels.py -k c++
-
-# 20,000 decisions of each rule, twice in Node and once in Chromium, against Python's.
-js-long: $(INSTALLED)
-	CLONEPROOF_CI=1 CLONEPROOF_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/js
 
 test-gpu: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[gpu]"

@@ -39,9 +39,7 @@ def page(sections: Sequence[Section], remarks: Sequence[str] = ()) -> str:
 
 def playground() -> str:
     """Return the page on which copies, variants and weights can be tried, rules side by side."""
-    page = (files("cloneproof.report") / "templates" / "playground.html").read_text(encoding="utf-8")
-    module = (files("cloneproof") / "js" / "cloneproof.js").read_text(encoding="utf-8")
-    return page.replace("// cloneproof.js\n", module.replace("\nexport ", "\n"))
+    return (files("cloneproof.report") / "templates" / "playground.html").read_text(encoding="utf-8")
 
 
 def notebook(sections: Sequence[Section]) -> str:

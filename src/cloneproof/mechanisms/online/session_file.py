@@ -1,7 +1,7 @@
 """Decisions, their history, and sessions as text with a digest that detects damage.
 
-A whole number from 2**53 on is text (`written`), as many readers of JSON would round it, and what has an order is a list:
-segments are pairs of name and fraction.
+A whole number from 2**53 on is text (`written`), as many readers of JSON would round it, and what has an order is a
+list: segments are pairs of name and fraction.
 """
 
 from __future__ import annotations
