@@ -248,7 +248,12 @@ def join(market: LiveMarket, now: int, caller: KeyRecord, params: Params, body: 
     agent = params["agent"]
     if market.join(agent, now, body.beacon) is None:
         return 200, _registered(market, agent, None, market.season, duplicate=True)
-    effect = "at once" if market.mechanism.ranks_slots else "at the end of the pass of tests that runs"
+    if market.mechanism.streams:
+        effect = "with the next block of the laboratory, as the last in its order"
+    elif market.spec.positions is not None:
+        effect = "its tests follow those of the others, on pages of their own"
+    else:
+        effect = "at once" if market.mechanism.ranks_slots else "at the end of the pass of tests that runs"
     return 201, m.Registered(agent, None, market.season, False, effect)
 
 
