@@ -126,7 +126,6 @@ bench-gpu: $(INSTALLED)
 	$(BIN)/python benchmarks/gpu.py
 
 figures: $(INSTALLED)
-	$(BIN)/python studies/hold_out_figures.py docs/textbook/figures
 	$(BIN)/python studies/reservoir_figures.py docs/textbook/figures
 	$(BIN)/python studies/bar_figures.py docs/textbook/figures
 

@@ -25,13 +25,6 @@ def h_etc_r(horizon: int = 10**6, copies: tuple[int, int] = (2, 1)) -> cp.result
     return cp.evaluate(market, mechanism, {"ana": copies}, engine="closed-form")
 
 
-def holdout() -> cp.results.Evaluation:
-    prior = cp.Discrete([0.1, 0.35, 0.6, 0.85], [0.25] * 4)
-    market = cp.Market([cp.Agent(name, 4, prior) for name in "abcde"], horizon=10**6)
-    mechanism = cp.mechanism("holdout-h-etc", market=market)
-    return cp.evaluate(market, mechanism, {"a": (1, 1, 1, 1)}, engine="closed-form")
-
-
 def tree_h_ucb() -> object:
     market = cp.Market(
         [cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=2000, rewards="deterministic"
@@ -76,7 +69,6 @@ ROWS: list[tuple[str, Callable[[], object], str]] = [
     ("the same at T = 10^12", at_a_trillion, "no more"),
     ("h-etc-r with 60 copies, explored to the end", sixty_copies, ""),
     ("h-etc-r with 1,000 copies of one arm", thousand_copies, "2 s"),
-    ("holdout-h-etc, n = 5, L = 4, 4 values, T = 10^6", holdout, "0.5 s"),
     ("tree: H-UCB, n = 2, deterministic, every T up to 2,000", tree_h_ucb, "10 s"),
     ("tree: UCB1, Bernoulli, 3 originals, every T up to 30", tree_ucb1, "1 s"),
     ("tree: UCB1, Bernoulli, copies (2,1), every T up to 30", tree_ucb1_copied, "1 s"),

@@ -57,21 +57,12 @@ def many_copies() -> Job:
     return Job(market, cp.mechanism("h-ucb"), full_copies(market.agents, {"0.9": (1000,), "0.7": (1000,)}))
 
 
-def contest(by: str) -> Job:
-    """Five agents of four arms, 20 rounds for each arm, then a contest of what they committed to."""
-    return five_agents("holdout-kl-ucb", arm_rounds=20, max_arms=4, horizon=HORIZON, contest=by)
-
-
 ROWS = {
     "ucb1": (lambda: ten_arms("ucb1"), 1 << 21),
     "h-ucb": (lambda: five_agents("h-ucb"), 1 << 19),
-    "rh-ucb": (lambda: five_agents("rh-ucb"), 1 << 19),
-    "s-ucb": (lambda: five_agents("s-ucb"), 1 << 19),
     "epsilon-greedy": (lambda: ten_arms("epsilon-greedy"), 1 << 19),
     "thompson": (lambda: ten_arms("thompson"), 1 << 18),
     "kl-ucb": (lambda: ten_arms("kl-ucb"), 1 << 17),
-    "holdout-kl-ucb": (lambda: contest("kl-ucb"), 1 << 18),
-    "holdout-kl-ucb, by ucb": (lambda: contest("ucb"), 1 << 18),
     "h-ucb, 2001 arms": (many_copies, 1 << 12),
 }
 

@@ -57,8 +57,6 @@ def beside_textbook() -> None:
         ("thompson", textbook_thompson, 4, 2, "2"),
         ("epsilon-greedy", textbook_epsilon_greedy, 100, 40, "1.3"),
         ("h-ucb", textbook_ucb1, 50, 20, ""),
-        ("s-ucb", textbook_ucb1, 50, 20, ""),
-        ("rh-ucb", textbook_ucb1, 20, 20, ""),
         ("kl-ucb", textbook_ucb1, 2, 20, ""),
     ):
         work = job(name)

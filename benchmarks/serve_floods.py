@@ -78,13 +78,13 @@ def burn(service: Service) -> None:
 
 
 def declarations(service: Service) -> None:
-    large = {"mechanism": "holdout-h-etc", "max_agents": 10_000, "max_originals": 100, "gap": 0.1, "agent_gap": 0.1}
+    large = {"mechanism": "h-etc-r", "max_agents": 10_000, "max_originals": 100, "gap": 0.1, "agent_gap": 0.1}
     bodies = [json.dumps(TERMS | large | {"market": f"m{n}"}).encode() for n in range(200)]
     send_all(service, bodies, 4, "/v1/markets")
 
 
 def bad_declarations(service: Service) -> None:
-    terms = {"mechanism": "holdout-h-etc", "market": "bad", "max_originals": 2, "gap": 0.1, "agent_gap": 1e-300}
+    terms = {"mechanism": "h-etc-r", "market": "bad", "max_originals": 2, "gap": 0.1, "agent_gap": 1e-300}
     send_all(service, [json.dumps(TERMS | terms).encode()] * 10, 4, "/v1/markets")
 
 

@@ -42,8 +42,8 @@ def main() -> None:
     """Print what copies earn ana, and what a mechanism from the catalogue makes of the same attack."""
     copies = (4, 4)
     print(f"Ana registers {copies} instead of (1, 1) in {MARKET.horizon} rounds")
-    holdout = cp.mechanism("holdout-h-etc", market=MARKET)
-    for name, platform in (("softmax", cp.BlackBox(Softmax)), ("holdout-h-etc", holdout)):
+    reservoir = cp.mechanism("reservoir", market=MARKET)
+    for name, platform in (("softmax", cp.BlackBox(Softmax)), ("reservoir", reservoir)):
         gain = cp.gain(MARKET, platform, "ana", copies, search=cp.Search(runs=RUNS))
         print(
             f"{name:14} {gain.decided:13} honest {gain.honest.value:6.1f}, "

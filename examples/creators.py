@@ -19,7 +19,6 @@ MARKET = cp.examples.market()
 ROWS = {
     "ucb1": "UCB1",
     "etc": "explore, then commit",
-    "holdout-h-etc": "hold-out",
     "reservoir": "reservoir",
 }
 WIDTH = 40  # of the longest bar

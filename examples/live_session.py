@@ -18,7 +18,7 @@ def main() -> None:
     """Serve 3,000 views, restart in the middle, print the ledger's totals."""
     world = random.Random(7)
     live = cp.session(
-        cp.mechanism("holdout-h-etc", arm_rounds=40, score_rounds=150, max_arms=2),
+        cp.mechanism("reservoir", rounds=60, draws=4, threshold=42),
         registered={"ana": 2, "bo": 1},
         horizon=3000,
         seed=1,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 import cloneproof as cp
+from cloneproof.mechanisms import Rule
 
 
 def priority(inputs, all_pulls, all_means, radius):
@@ -24,9 +25,9 @@ def priority(inputs, all_pulls, all_means, radius):
     return -float(inputs.pulls)
 
 
-def successive_elimination(radius: float = 0.5) -> cp.parts.Rule:
+def successive_elimination(radius: float = 0.5) -> Rule:
     """Confidence bounds of half-width sqrt(radius ln t / n)."""
-    return cp.parts.Rule("successive-elimination", priority, (radius,), explore=1, siblings=True)
+    return Rule("successive-elimination", priority, (radius,), explore=1, siblings=True)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ from cloneproof.analysis.audit.race import race
 from cloneproof.analysis.audit.race_state import RaceEntry
 from cloneproof.cli.output import print_sections, progress_bar
 from cloneproof.engines.deadline import Deadline
+from cloneproof.market.priors import Prior
 from resumable_rows import interval, resume_rows
 
 ALARMS, MARKETS = 2000, 200
@@ -85,7 +86,7 @@ def alarm(number: int, budget: float = SHORT) -> AlarmRow:
     count, horizon = dice.randint(2, 4), dice.choice((12, 24, 48, 96, 192))
     agents = [cp.Agent(f"a{i}", 1, _prior(dice)) for i in range(count)]
     market = cp.Market(agents, horizon=horizon)
-    name = dice.choice(("h-ucb", "rh-ucb", "two-level thompson", "two-level epsilon-greedy"))
+    name = dice.choice(("h-ucb", "two-level thompson", "two-level epsilon-greedy"))
     rule = name.removeprefix("two-level ")
     made = cp.mechanism(name) if rule == name else cp.Mechanism(agent=cp.rule(rule), arm=cp.rule(rule))
     cases = audit_cases(market, made, [agent.name for agent in agents])
@@ -100,7 +101,7 @@ def alarm(number: int, budget: float = SHORT) -> AlarmRow:
     return AlarmRow(number, name, count, horizon, len(candidates), pairs, pays)
 
 
-def _prior(dice: random.Random) -> cp.parts.Prior:
+def _prior(dice: random.Random) -> Prior:
     if dice.random() < 0.5:
         return cp.Point(dice.uniform(0.1, 0.9))
     return cp.Discrete([dice.uniform(0.0, 0.5), dice.uniform(0.5, 1.0)], [0.5, 0.5])
@@ -165,7 +166,7 @@ def planted_rows(number: int, sizes: Sequence[float] = SIZES) -> dict[float, Pla
     return {size: planted(size, number, at) for size in sizes}
 
 
-def _market(prior: cp.parts.Prior, others: Sequence[float]) -> cp.Market:
+def _market(prior: Prior, others: Sequence[float]) -> cp.Market:
     agents = [cp.Agent("ana", 1, prior), *(cp.Agent(f"b{i}", 1, cp.Point(mean)) for i, mean in enumerate(others))]
     return cp.Market(agents, horizon=HORIZON, share=SHARE)
 

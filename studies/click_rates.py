@@ -28,7 +28,7 @@ from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
 
 HORIZONS = tuple(10**power for power in range(5, 10))
-MECHANISMS = ("etc", "h-etc-r", "uniform-etc", "holdout-h-etc", "reservoir")
+MECHANISMS = ("etc", "h-etc-r", "uniform-etc", "reservoir")
 RATES = [0.002 * 25 ** (k / 4) for k in range(5)]  # each 2.2 times the one before
 ORIGINALS, AGENTS = 3, 20
 

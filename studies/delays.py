@@ -5,7 +5,7 @@
 Ana has two items of mean .2 or .8, Bo and Cy one of .5. In each run three sessions share their rewards: Ana honest,
 and Ana with copies (2, 1) and (1, 2), averaged, under the law; where she is late on purpose, the honest one is prompt.
 Delays are in rounds and end with the window. A cell is *beyond* its bound where the mean gain minus six standard errors
-is: for normal means one false alarm in 10^9 a cell. Bounds: docs/textbook/delays.md; none is stated for contests.
+is: for normal means one false alarm in 10^9 a cell. Bounds: docs/textbook/delays.md; none is stated for others.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from typing import NamedTuple
 import cloneproof as cp
 from cloneproof._randomness import substream, uniform
 
-HORIZON, WINDOW, M, W, K = 400, 30, 12, 12, 3
+HORIZON, WINDOW, M = 400, 30, 12
 LOW, HIGH, RIVAL = 0.2, 0.8, 0.5
 MECHANISMS = {
-    "holdout-h-etc": cp.mechanism("holdout-h-etc", arm_rounds=M, score_rounds=W, max_arms=K),
-    "h-etc-r": cp.mechanism("h-etc-r", arm_rounds=M, agent_rounds=K * M + W, max_arms=K),
+    "h-etc-r": cp.mechanism("h-etc-r", arm_rounds=M, agent_rounds=4 * M),
     "uniform-etc": cp.mechanism("uniform-etc", arm_rounds=M),
     "reservoir": cp.mechanism("reservoir", rounds=12, draws=4, threshold=8),
     "reservoir-contest": cp.mechanism("reservoir-contest", rounds=12, draws=3, threshold=8, horizon=HORIZON),
@@ -121,17 +120,11 @@ def earnings(mechanism: cp.Mechanism, law: Law, copies: tuple[int, int], seed: i
 
 
 def bound(name: str, kind: str) -> float | None:
-    """The theorem's bound for this market: L = 2, gap = .6, n = 3."""
-    gap, mistakes = HIGH - LOW, HORIZON * cp.bounds.mistake(2, HIGH - LOW, M)
+    """The theorem's bound for this market: L = 2, gap = .6."""
     if name == "reservoir" and kind == "independent":
         return 0.0
     if name == "uniform-etc" and kind == "independent":
-        return mistakes
-    if name in ("holdout-h-etc", "h-etc-r") and kind == "independent":
-        return max(0.0, (1 + gap) * mistakes - M * gap / 2, 2 * mistakes - M / 2)
-    if name == "holdout-h-etc":
-        waits = (K + 1) * WINDOW
-        return (math.ceil(waits / 3) * HIGH if kind == "purpose" else waits + 1) + 2 * mistakes
+        return HORIZON * cp.bounds.mistake(2, HIGH - LOW, M)
     return None
 
 

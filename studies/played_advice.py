@@ -261,7 +261,6 @@ def played(name: str, given: dict[str, Any], world: World, season: int, attentio
         "reservoir-index": lambda t, stop: on_slots(world, t, stop, given["draws"], given["constant"]),
         "reservoir-bars": lambda t, stop: on_bar(world, t, stop, given["draws"], *points_of(given)),
         "h-ucb": lambda t, stop: nested_ucb(world, t, stop, 2.0, 0.0, 1),
-        "rh-ucb": lambda t, stop: nested_ucb(world, t, stop, 1.0, 0.5, 0),  # its sample of ln T arms is all of them
     }
     rounds = int(world.ends[-1])
     if attention is not None:

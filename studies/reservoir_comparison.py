@@ -1,6 +1,6 @@
 """The reservoir beside others in four markets: python studies/reservoir_comparison.py [RUNS] [SEED], some minutes.
 
-1. Regret if everybody is honest: exact for the reservoir and the hold-out mechanism with numbers from `market=`, and
+1. Regret if everybody is honest: exact for the reservoir with numbers from `market=`, and
    sampled for KL-UCB over all arms, which is the usual benchmark and can be gamed.
 2. What the theorem does not cover: what an informed agent gains, and one with two or three accounts, against honest
    others. README has the first two columns of the second and the last market.
@@ -133,18 +133,10 @@ def regrets(runs: int, seed: int) -> None:
             start = time.process_time()
             mean, half = kl_ucb_regret(values, 3 * agents, horizon, runs, seed)
             usual = f"{mean:,.0f} ± {half:,.0f} ({runs} runs, {time.process_time() - start:.0f} s)"
-        shown.append((words, f"{horizon:,}", f"{exact:,.0f}", usual, hold_out(here)))
-    columns = ("market", "T", "reservoir", "KL-UCB over all arms", "hold-out")
+        shown.append((words, f"{horizon:,}", f"{exact:,.0f}", usual))
+    columns = ("market", "T", "reservoir", "KL-UCB over all arms")
     print_sections([Section("Regret, everybody honest", [Table.of(columns, shown)])])
     print("± is 2.58 standard errors of the mean over runs; the other numbers are exact.")
-
-
-def hold_out(here: cp.Market) -> str:
-    """The exact regret of the hold-out mechanism with the theorem's numbers; in words where there is no award."""
-    made = cp.mechanism("holdout-h-etc", market=here)
-    running = made.at_horizon(len(here.agents), here.horizon)
-    regret = f"{cp.evaluate(here, made).regret.value:,.0f}"
-    return regret if running is made else f"{regret} (does not fit: {running.name})"
 
 
 def gains(here: cp.Market) -> tuple[float, float, float, float]:

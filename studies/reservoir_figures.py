@@ -46,7 +46,7 @@ def round_after_tests(weight: np.ndarray | float) -> np.ndarray | float:
 
 def weights_panel(axes: Axes) -> None:
     """Weights under copies (2, 1), for both assignments, and their average."""
-    style = look("holdout-h-etc")
+    style = look("reservoir")
     rows = (
         ("better one copied", 2 / 3, True),
         ("worse one copied", 1 / 3, True),
@@ -66,7 +66,7 @@ def weights_panel(axes: Axes) -> None:
 
 def payoff_panel(axes: Axes) -> None:
     """The value over the weight: bent downwards, so moving the weight both ways loses."""
-    style = look("holdout-h-etc")
+    style = look("reservoir")
     grid = np.linspace(0, 1, 201)
     axes.plot(grid, round_after_tests(grid), color=INK, linewidth=1.6)
     honest = float(round_after_tests(0.5))
@@ -98,7 +98,7 @@ def weights_figure() -> Figure:
 
 def timetable_figure() -> Figure:
     """One run of the flat mechanism: tests in turn until the first pass."""
-    style = look("holdout-h-etc")
+    style = look("reservoir")
     with mpl.rc_context(STYLE | {"axes.grid": False}):
         figure = Figure(figsize=(7.2, 2.2), layout="constrained")
         axes = figure.subplots()

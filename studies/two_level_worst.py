@@ -23,7 +23,7 @@ from cloneproof.engines.monte_carlo.outcomes import outcomes
 
 MARKETS, LOOK, FINALISTS, RUNS, SEED = 300, 60, 20, 1500, 52
 PLACES = (1.0, 0.6, 0.4)
-MECHANISMS = ("h-thompson", "h-kl-ucb")
+MECHANISMS = ("h-thompson",)
 
 
 class Found(NamedTuple):

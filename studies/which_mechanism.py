@@ -30,8 +30,7 @@ from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
 
 LEFT_OUT = (
-    "reservoir-contest", "reservoir-index", "reservoir-bars", "reservoir-streams", "holdout-kl-ucb", "rand-ucb",
-    "h-thompson", "h-kl-ucb",
+    "reservoir-contest", "reservoir-index", "reservoir-bars", "reservoir-streams", "h-thompson",
 )  # fmt: skip
 STUDIED = [name for name in CATALOGUE if name not in LEFT_OUT]
 
@@ -45,8 +44,8 @@ MORE = {TWO: 4}  # times as many where regret is small, so that its relative err
 PAIRS = 80  # of runs for one sampled gain, at least
 EXACT_CAP = up_to(3, (4, 8, 16, 32, 64), withhold=True)  # 0 to 3 of each original; or so many of one, or of all
 SAMPLED_CAP = up_to(1, (8, 64))  # where gains are sampled
-LOGARITHMIC_SINCE = 10**4  # all three markets have an award from there on
-EXACT = ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r", "holdout-h-etc", "reservoir")
+LOGARITHMIC_SINCE = 10**4
+EXACT = ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r", "reservoir")
 
 
 def market(name: str, horizon: int) -> cp.Market:
@@ -108,8 +107,7 @@ def points(
 def evaluate_case(name: str, mechanism: str, horizon: int, pulls: int | None = None) -> Row:
     """One point."""
     sized = market(name, horizon)
-    gaps = {"gap": sized.gap, "agent_gap": sized.agent_gap} if mechanism == "holdout-h-etc" else {}
-    platform = cp.mechanism(mechanism, market=sized, **gaps)  # hold-out with the rounds of the gap, not of pairs
+    platform = cp.mechanism(mechanism, market=sized)
     runs = min(4000, max(20, (pulls or MORE.get(name, 1) * PULLS.get(mechanism, 10**7)) // horizon))
 
     def regret(copies: dict[str, tuple[int, ...]]) -> cp.results.Estimate:
@@ -143,10 +141,6 @@ def bound(sized: cp.Market, platform: cp.Mechanism, mechanism: str) -> float:
     if mechanism == "h-etc-r":
         rounds = given["arm_rounds"], given["agent_rounds"]
         return cp.bounds.h_etc_r_regret(n, most, *rounds, horizon, sized.gap, sized.agent_gap)
-    if mechanism == "holdout-h-etc":
-        if horizon < n * platform.agent.explore:
-            return float(horizon)
-        return cp.bounds.holdout_regret_simple(n, most, given["arm_rounds"], given["score_rounds"])
     return math.inf
 
 
@@ -171,8 +165,8 @@ def panels(rows: Iterable[Row]) -> list[list[Panel]]:
         return drawn_panels
 
     return [
-        across("Honest", "regret (rewards)", "honest", ("h-etc-r", "holdout-h-etc")),
-        across("Best responses", "regret (rewards)", "at_best", ("holdout-h-etc",)),
+        across("Honest", "regret (rewards)", "honest", ("h-etc-r",)),
+        across("Best responses", "regret (rewards)", "at_best"),
         across("Price", "regret at best responses / honest regret", "price", lowest=0.1),
     ]
 
@@ -187,7 +181,7 @@ def growth(rows: Iterable[Row], mechanism: str, name: str, since: int) -> tuple[
 
 
 def describe(rows: Sequence[Row]) -> list[str]:
-    """What must hold, with the numbers: bounds everywhere, growth, and hold-out against H-ETC-R at the end."""
+    """What must hold, with the numbers: bounds everywhere, and growth."""
     bounded = [row for row in rows if math.isfinite(row.bound)]
     under = [row for row in bounded if row.honest.low <= row.bound]
     sure = [row for row in bounded if row.honest.high <= row.bound]
@@ -195,21 +189,11 @@ def describe(rows: Sequence[Row]) -> list[str]:
     for name in dict.fromkeys(row.market for row in rows):
         by_case = {(row.mechanism, row.horizon): row for row in rows if row.market == name}
         last = max(row.horizon for row in by_case.values())
-        slope, explained, power = growth(by_case.values(), "holdout-h-etc", name, since=LOGARITHMIC_SINCE)
-        lines.append(
-            f"{name}: hold-out's honest regret grows by {slope * math.log(10):,.0f} a decade of T "
-            f"(R^2 {explained:.4f} on ln T; a power law would be T^{power:.2f})"
-        )
         power = growth(by_case.values(), "h-etc-r", name, since=last // 100)[2]
         lines.append(f"{name}: H-ETC-R's grows like T^{power:.2f} over the last two decades")
         slope, explained, _ = growth(by_case.values(), "reservoir", name, since=LOGARITHMIC_SINCE)
-        share = by_case["reservoir", last].regret / by_case["holdout-h-etc", last].regret
-        lines.append(
-            f"{name}: the reservoir's grows by {slope * math.log(10):,.0f} a decade (R^2 {explained:.4f} on ln T), and "
-            f"is {share:.2f} of hold-out's at T = {last:,}"
-        )
-        ratio = by_case["h-etc-r", last].regret / by_case["holdout-h-etc", last].regret
-        lines.append(f"{name}: at T = {last:,} H-ETC-R's honest regret is {ratio:.1f} times hold-out's")
+        said = f"{name}: the reservoir's grows by {slope * math.log(10):,.0f} a decade (R^2 {explained:.4f} on ln T)"
+        lines.append(said)
     return lines
 
 

@@ -18,7 +18,7 @@ FIXED = (  # other people's scripts call these
     "Agent", "Discrete", "Market", "Mechanism", "Point", "Session", "audit", "errors", "evaluate", "load_market",
     "mechanism", "rule", "session",
 )  # fmt: skip
-MODULES = ("adapters", "bounds", "errors", "paper", "parts", "results")
+MODULES = ("adapters", "bounds", "errors", "paper", "results")
 SHELF = {
     f"{place}.{name}": getattr(module, name)
     for place, module in (("cp", cp), *((f"cp.{name}", getattr(cp, name)) for name in MODULES if name != "errors"))

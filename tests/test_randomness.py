@@ -30,7 +30,6 @@ def test_numbers_are_uniform_and_uncorrelated(stream):
 
 KEYED = [
     cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2),
-    cp.mechanism("holdout-h-etc", arm_rounds=2, score_rounds=3, max_arms=3),
     cp.mechanism("reservoir", rounds=4, draws=3, threshold=3),
     cp.mechanism("thompson"),
 ]

@@ -75,26 +75,17 @@ def test_the_floor_for_several_originals_is_that_of_their_best():
 
 
 @pytest.mark.parametrize("accounts", [2, 3, 5])
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        cp.mechanism("reservoir", rounds=80, draws=4, threshold=40),
-        cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=120, max_arms=1),
-    ],
-    ids=str,
-)
-def test_every_mechanism_of_small_regret_comes_to_the_floor(mechanism, accounts):
-    horizon = 4 * 10**5
+def test_a_mechanism_of_small_regret_comes_to_the_floor(accounts):
+    mechanism, horizon = cp.mechanism("reservoir", rounds=80, draws=4, threshold=40), 4 * 10**5
     found = gain(mechanism, HALVES, 3, accounts, horizon) / horizon
     assert found == pytest.approx(FLOOR(3, (0.25, 0.75), accounts=accounts), rel=0.02)
 
 
 @pytest.mark.parametrize("horizon", [7, 60, 1000])
-@pytest.mark.parametrize("name", ["etc", "reservoir", "holdout-h-etc"])
+@pytest.mark.parametrize("name", ["etc", "reservoir"])
 def test_where_all_means_are_equal_a_second_account_gains_its_share_at_every_horizon(name, horizon):
     numbers = {"etc": {"arm_rounds": 3}, "reservoir": {"rounds": 4, "draws": 2, "threshold": 3}}
-    options = numbers.get(name, {"arm_rounds": 2, "score_rounds": 3, "max_arms": 1})
-    made = cp.mechanism(name, **options)
+    made = cp.mechanism(name, **numbers[name])
     one, two = (earned(made, [0.5] * 4, accounts, horizon) for accounts in (1, 2))
     assert two / one - 1 == pytest.approx((4 - 1) / (4 + 1), rel=1e-9)
 

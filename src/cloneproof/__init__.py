@@ -44,14 +44,14 @@ Questions: `evaluate`, `gain`, `audit`, `smallest_attack`, `equilibrium`, `simul
 `Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items` of any
 table. Live: `session` and `Session`.
 Modules: `adapters` (LiteLLM's router), `boards` (leaderboards), `bounds` (formulas), `errors`, `examples`,
-`paper` (what only its statements need), `parts` (of mechanisms), `results` (types of answers); `cloneproof.testing`
+`paper` (what only its statements need), `results` (types of answers); `cloneproof.testing`
 (for tests).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cloneproof import bounds, errors, parts
+from cloneproof import bounds, errors
 from cloneproof._version import __version__ as __version__
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.evaluate import evaluate
@@ -88,7 +88,7 @@ __all__ = [
     "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "LogOdds", "Market", "Mechanism", "Mixture", "Point",
     "Search", "SegmentVectors", "Session", "Uniform",
     "adapters", "audit", "boards", "bounds", "check_mechanism", "equilibrium", "errors", "evaluate",
-    "examples", "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule",
+    "examples", "gain", "load_market", "mechanism", "paper", "read_log", "recommend", "results", "rule",
     "same_items", "save_market", "session", "simulate", "smallest_attack", "sweep",
 ]  # fmt: skip
 

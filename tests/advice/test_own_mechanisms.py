@@ -2,6 +2,7 @@
 
 import cloneproof as cp
 from cloneproof._clock import budget_clock
+from cloneproof.mechanisms import Rule
 from support.black_box_policies import InTurn
 
 MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=20)
@@ -12,7 +13,7 @@ def fewest(inputs):
     return -float(inputs.pulls)
 
 
-OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
+OWN = {"mine": cp.Mechanism(arm=Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
 
 
 def test_a_recommendation_says_why_it_is_not_ones_own():

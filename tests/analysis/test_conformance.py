@@ -30,7 +30,7 @@ OPTIONS = [
     ("uniform-etc", {"order": "block"}),
     ("h-etc-r", {"order": "block", "agent_order": "block"}),
     ("h-etc-r", {"order": "index", "choice": "greedy"}),
-    ("holdout-h-etc", {"agent_order": "index"}),
+    ("h-etc-r", {"agent_order": "index"}),
 ]
 
 

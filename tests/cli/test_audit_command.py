@@ -75,7 +75,7 @@ def test_clone_proof_exits_0_and_other_deviations_are_apart():
     done = run(
         CREATORS,
         "-m",
-        "holdout-h-etc",
+        "reservoir",
         "--agent",
         "ana",
         "--max-copies",
@@ -153,9 +153,9 @@ def test_a_module_of_that_name_is_not_taken_for_the_file(tmp_path, monkeypatch):
 
 def test_an_own_rule_from_the_shell(tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(
-        "import cloneproof as cp\n"
+        "from cloneproof.mechanisms import Rule\n"
         "def stay(inputs, weight): return weight * inputs.pulls\n"
-        "def faithful(weight=1.0): return cp.parts.Rule('faithful', stay, (float(weight),))\n"
+        "def faithful(weight=1.0): return Rule('faithful', stay, (float(weight),))\n"
     )
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=9)
     cp.save_market(market, tmp_path / "market.toml")

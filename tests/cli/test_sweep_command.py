@@ -40,7 +40,7 @@ def test_the_example_runs_resumes_and_reports(tmp_path):
     assert len({row["point"] for row in rows}) == 16
     verdicts = {(row["mechanism"], row["horizon"]): row["verdict"] for row in rows if row["question"] == "audit"}
     assert verdicts["h-etc-r", "4000"] == "exploitable"
-    assert verdicts["holdout-h-etc", "4000"] == "clone-proof"
+    assert verdicts["reservoir", "4000"] == "clone-proof"
     data = json.loads(sweep(small, "--store", store, "--json").stdout)
     assert data["summary"]["computed"] == 0
     assert [row["value"] for row in data["rows"]] == [float(row["value"]) for row in rows]

@@ -147,5 +147,4 @@ SMALL = {
     "etc": {"arm_rounds": 2},
     "uniform-etc": {"arm_rounds": 2},
     "h-etc-r": {"agent_rounds": 4, "arm_rounds": 1},
-    "holdout-h-etc": {"arm_rounds": 1, "score_rounds": 2, "max_arms": 2},
 }

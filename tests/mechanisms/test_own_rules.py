@@ -33,7 +33,7 @@ def greedy(inputs, weight):
     return math.inf if inputs.pulls == 0 else inputs.mean * scale(weight)
 
 def optimist(weight: float = 1.0):
-    return cp.parts.Rule("optimist", greedy, (weight,))
+    return Rule("optimist", greedy, (weight,))
 
 ready = optimist(2.0)
 
@@ -47,7 +47,7 @@ def behind(inputs, all_pulls, all_means, radius):
     return -math.inf if inputs.mean + radius / inputs.pulls < best else -float(inputs.pulls)
 
 def elimination(radius: float = 0.5):
-    return cp.parts.Rule("elimination", behind, (radius,), explore=1, siblings=True)
+    return Rule("elimination", behind, (radius,), explore=1, siblings=True)
 
 composed = cp.Mechanism(agent=cp.rule("ucb"), arm=optimist())
 """
@@ -119,7 +119,7 @@ def test_siblings_come_sorted_so_that_no_label_can_be_seen():
         seen.append(list(zip(all_pulls, all_means, strict=True)))
         return -inputs.pulls
 
-    live = cp.session(cp.Mechanism(arm=cp.parts.Rule("look", look, siblings=True)), {"ana": 3, "bo": 1}, 20, seed=2)
+    live = cp.session(cp.Mechanism(arm=Rule("look", look, siblings=True)), {"ana": 3, "bo": 1}, 20, seed=2)
     for t in range(20):
         live.reward(live.decide().id, t % 3 / 2)
     assert all(len(pairs) == 4 and all(a <= b for a, b in pairwise(pairs)) for pairs in seen)

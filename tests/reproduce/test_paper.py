@@ -57,16 +57,3 @@ def test_fact_6_withholding_pays_at_a_short_horizon():
     assert mechanism.parameters["arm_rounds"] == 32
     assert payoff(market, mechanism, (1, 1, 1)).value == pytest.approx(48, abs=1e-9)
     assert payoff(market, mechanism, (1, 1, 0)).value == pytest.approx(56, abs=1e-9)
-
-
-def test_what_the_hold_out_theorem_does_not_claim():
-    """Withholding can pay, and so can copies where the originals have different priors."""
-    nine = single([0, 1], [0.1, 0.9], 4, 85)
-    seven = cp.mechanism("holdout-h-etc", arm_rounds=7, score_rounds=1, max_arms=4)
-    assert payoff(nine, seven, (1, 1, 1, 1)).value == pytest.approx(79.4, abs=0.05)
-    assert payoff(nine, seven, (1, 1, 0, 0)).value == pytest.approx(81.6, abs=0.05)
-    apart = [cp.Discrete([0, 1], [0.1, 0.9]), cp.Discrete([0, 1], [0.9, 0.1])]
-    market = cp.Market([cp.Agent("ana", prior=apart)], horizon=85)
-    six = cp.mechanism("holdout-h-etc", arm_rounds=6, score_rounds=1, max_arms=2)
-    assert payoff(market, six, (1, 1)).value == pytest.approx(67.5, abs=0.05)
-    assert payoff(market, six, (3, 1)).value == pytest.approx(69.6, abs=0.05)

@@ -31,7 +31,7 @@ ROUNDS = 120 if LONG else 22
 ON_SLOTS = {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars", "reservoir-streams"}
 TAKE_JOINERS = {"reservoir", "reservoir-index", "reservoir-bars"}
 AT_RANDOM = {"reservoir-index", "reservoir-bars"}  # what they promise, they promise of a season that ends at random
-ON_TWO_LEVELS = {"h-ucb", "h-thompson", "h-kl-ucb"}
+ON_TWO_LEVELS = {"h-ucb", "h-thompson"}
 RANKING = {"reservoir", "reservoir-streams", "ucb1", "kl-ucb", "epsilon-greedy", "thompson"} | ON_TWO_LEVELS
 EVERY = frozenset(CATALOGUE)
 

@@ -18,7 +18,6 @@ PARAMETERS = {
     "etc": {"arm_rounds": 3},
     "uniform-etc": {"arm_rounds": 3},
     "h-etc-r": {"agent_rounds": 8, "arm_rounds": 2},
-    "holdout-h-etc": {"arm_rounds": 2, "score_rounds": 4, "max_arms": 3},
 }
 ARMS = {"ana": 3, "bo": 1, "cy": 2}
 GAUSSIAN = {"family": "gaussian", "sd": 0.1}
@@ -40,7 +39,6 @@ def value_of(decision: int) -> float:
         ("etc", "index"),
         ("uniform-etc", "round-robin"),
         ("h-etc-r", "block"),
-        ("holdout-h-etc", "round-robin"),
         ("h-ucb", None),
         ("ucb1", None),
         ("epsilon-greedy", None),
@@ -108,7 +106,6 @@ def rounds_of_bo(mechanism, parameters, kept=None, **terms):
     ("mechanism", "parameters", "last"),
     [
         ("h-etc-r", {"agent_rounds": 70, "arm_rounds": 35}, 70),
-        ("holdout-h-etc", {"arm_rounds": 35, "score_rounds": 70, "max_arms": 1}, 105),
         ("reservoir", {"rounds": 50, "draws": 2, "threshold": 50}, 100),
     ],
 )
@@ -147,10 +144,10 @@ def test_settlement_pays_the_default_for_what_still_waits():
 
 def test_parameters_follow_from_what_is_declared_and_never_from_registrations():
     bounds = {"max_originals": 2, "gap": 0.5, "agent_gap": 0.2, "max_agents": 3, "horizon": 100_000}
-    whole = complete(spec(mechanism="holdout-h-etc", parameters={}, **bounds))
+    whole = complete(spec(mechanism="h-etc-r", parameters={}, **bounds))
     agents = [cp.Agent(f"{n}", 2, cp.Uniform(0, 1)) for n in range(3)]
     by_hand = cp.Market(agents, 100_000, gap=0.5, agent_gap=0.2)
-    assert whole.parameters == dict(cp.mechanism("holdout-h-etc", market=by_hand).parameters)
+    assert whole.parameters == dict(cp.mechanism("h-etc-r", market=by_hand).parameters)
 
 
 def test_money_is_exact():

@@ -34,7 +34,6 @@ MANY = [
     (RANDOM, "reservoir-contest", CONTEST | {"horizon": 500}),
     (RANDOM, "reservoir", PASS),
     (market(), "h-ucb", {}),
-    (market(), "rh-ucb", {}),
     (BY_SEGMENT, "reservoir", PASS),
     (market(3, 2, cp.LogOdds(0.2, 0.5, 0.8), segments=SEGMENTS), "reservoir", PASS),
     (market(5, horizon=90, positions=(1, 0.6, 0.3)), "reservoir", BEST),

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, permutations, product
+from itertools import product
 from math import comb
 from typing import NamedTuple
 
 from cloneproof.market import Copies, Market, arms_of, full_copies
-from cloneproof.mechanisms import Admission, Doubling, HoldOut, Mechanism, Sample
+from cloneproof.mechanisms import Doubling, Mechanism
 from cloneproof.mechanisms.rule import Rule
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -50,12 +50,11 @@ class Level(NamedTuple):
 
 
 class State(NamedTuple):
-    """All that a mechanism knows before a round: its levels and, where they count, the hold-out rewards."""
+    """All that a mechanism knows before a round: its levels."""
 
     round: int
     agents: Level | None
     arms: tuple[Level, ...]
-    held_out: tuple[tuple[int, Fraction], ...]
 
 
 # ---- the expectation
@@ -66,24 +65,21 @@ def brute_force(
 ) -> tuple[dict[str, Fraction], Fraction]:
     """The ex-ante payoff of every agent, and the platform's expected regret against the best original."""
     registered = full_copies(market.agents, copies)
-    running = mechanism.at_horizon(len(registered), horizon)
     names = list(registered)
     earned = [ZERO] * len(names)
     regret = ZERO
 
     @cache
     def outcome(arms: Arms) -> tuple[Fraction, ...]:
-        return _totals(running, arms, market.family.name, horizon)
+        return _totals(mechanism, arms, market.family.name, horizon)
 
     for probability, means in _realisations(market):
         every = tuple(tuple(means[name][o] for o, _ in arms_of(registered[name])) for name in names)
         best = max(mean for own in means.values() for mean in own)
-        for chance, kept in _samples(running.sample, every, horizon):
-            *rewards, pulled = outcome(kept)
-            weight = probability * chance
-            regret += weight * (horizon * best - pulled)
-            for agent, reward in enumerate(rewards):
-                earned[agent] += weight * reward
+        *rewards, pulled = outcome(every)
+        regret += probability * (horizon * best - pulled)
+        for agent, reward in enumerate(rewards):
+            earned[agent] += probability * reward
     share = _exact(market.share)
     return {name: share * total for name, total in zip(names, earned, strict=True)}, regret
 
@@ -104,51 +100,6 @@ def _realisations(market: Market) -> Iterator[tuple[Fraction, Mapping[str, tuple
             for _, weight in own:
                 probability *= weight
         yield probability, means
-
-
-def _samples(sample: Sample | Admission | None, arms: Arms, horizon: int) -> Iterator[tuple[Fraction, Arms]]:
-    """Every possible sample of the registered arms, all equally likely."""
-    if sample is None:
-        yield ONE, arms
-        return
-    if isinstance(sample, Admission):
-        yield from _admissions(sample.first, arms)
-        return
-    size = max(1, _floor(lambda: _decimal(sample.factor) * Decimal(horizon).ln()))
-    if sample.scope == "agent":
-        kept = [list(combinations(own, min(size, len(own)))) for own in arms]
-        deals = list(product(*kept))
-    else:
-        labels = [(agent, mean) for agent, own in enumerate(arms) for mean in own]
-        subsets = combinations(labels, min(size, len(labels)))
-        deals = [tuple(tuple(m for a, m in subset if a == agent) for agent in range(len(arms))) for subset in subsets]
-    for deal in deals:
-        yield Fraction(1, len(deals)), deal
-
-
-def _admissions(first: int, arms: Arms) -> Iterator[tuple[Fraction, Arms]]:
-    """Every set of arms that may be admitted, with its probability."""
-    labels = [(agent, place) for agent, own in enumerate(arms) for place in range(len(own))]
-    for admitted, weight in _admitted(first, len(labels)).items():
-        kept = [labels[number] for number in admitted]
-        yield weight, tuple(tuple(arms[a][p] for a, p in kept if a == agent) for agent in range(len(arms)))
-
-
-@cache
-def _admitted(first: int, arms: int) -> dict[tuple[int, ...], Fraction]:
-    """Arms in every order, the k-th kept with probability min(1, first / k): the definition, coin by coin."""
-    chances: dict[tuple[int, ...], Fraction] = {}
-    orders = list(permutations(range(arms)))
-    for order in orders:
-        for coins in product((True, False), repeat=arms):
-            weight = Fraction(1, len(orders))
-            for k, kept in enumerate(coins, 1):
-                chance = min(ONE, Fraction(first, k))
-                weight *= chance if kept else 1 - chance
-            if weight:
-                key = tuple(sorted(arm for arm, kept in zip(order, coins, strict=True) if kept))
-                chances[key] = chances.get(key, ZERO) + weight
-    return chances
 
 
 def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tuple[Fraction, ...]:
@@ -197,7 +148,7 @@ def _observed(mechanism: Mechanism, counts: Sequence[int], history: History) -> 
         start, explore = _epoch(mechanism, now)
         label = {place: k for k, place in enumerate(_places(counts))}
         events = [(label[pull.agent, pull.arm], pull.reward) for pull in history[start:]]
-        return State(now, None, (_level(events, sum(counts), explore),), ())
+        return State(now, None, (_level(events, sum(counts), explore),))
     trial = len(counts) * mechanism.agent.explore
     agents = _level([(pull.agent, pull.reward) for pull in history], len(counts), mechanism.agent.explore)
     since = history[trial:] if mechanism.restart == "award" and len(history) >= trial else history
@@ -205,15 +156,7 @@ def _observed(mechanism: Mechanism, counts: Sequence[int], history: History) -> 
         _level([(pull.arm, pull.reward) for pull in since if pull.agent == agent], count, mechanism.arm.explore)
         for agent, count in enumerate(counts)
     )
-    held_out: list[tuple[int, Fraction]] = []
-    if isinstance(mechanism.score, HoldOut):
-        for agent, count in enumerate(counts):
-            counted = history[:trial] if mechanism.agent.commits else history
-            own = [pull.reward for pull in counted if pull.agent == agent]
-            explored = (count if mechanism.agent.commits else mechanism.score.max_arms) * mechanism.arm.explore
-            fresh = own[explored : explored + mechanism.score.rounds]
-            held_out.append((len(fresh), sum(fresh, ZERO)))
-    return State(now, agents, inside, tuple(held_out))
+    return State(now, agents, inside)
 
 
 def _level(events: Sequence[Event], candidates: int, explore: int) -> Level:
@@ -236,14 +179,7 @@ def _choices(mechanism: Mechanism, counts: Sequence[int], state: State) -> Itera
         return
     assert mechanism.agent is not None
     scores = _averages(state.agents)
-    if isinstance(mechanism.score, HoldOut):
-        most = mechanism.score.max_arms
-        scores = [
-            total / number if number and count <= most else None
-            for count, (number, total) in zip(counts, state.held_out, strict=True)
-        ]
-    fresh = [number for number, _ in state.held_out] if state.held_out else None
-    for agent, chance in _pick(mechanism.agent, mechanism.agent.explore, state.agents, scores, fresh).items():
+    for agent, chance in _pick(mechanism.agent, mechanism.agent.explore, state.agents, scores).items():
         level = state.arms[agent]
         for arm, part in _pick(mechanism.arm, mechanism.arm.explore, level, _averages(level)).items():
             yield chance * part, agent, arm
@@ -271,9 +207,7 @@ def _epoch(mechanism: Mechanism, now: int) -> tuple[int, int]:
 # ---- a level's pick
 
 
-def _pick(
-    rule: Rule, explore: int, level: Level, scores: Sequence[Fraction | None], fresh: Sequence[int] | None = None
-) -> Law:
+def _pick(rule: Rule, explore: int, level: Level, scores: Sequence[Fraction | None]) -> Law:
     everybody = range(len(level.pulls))
     if min(level.pulls) < explore:
         unfinished = [k for k in everybody if level.pulls[k] < explore]
@@ -301,22 +235,21 @@ def _pick(
         counts = [(n, int(score * n) if score else 0) for score, n in zip(scores, level.pulls, strict=True)]
         return {k: _chance_of_largest(own, tuple(sorted(counts[:k] + counts[k + 1 :]))) for k, own in enumerate(counts)}
     if rule.name == "steady-ucb":
-        return _steadily(rule, level, scores, fresh)
-    assert rule.name in ("ucb", "slow-ucb"), f"no brute force for the rule {rule.name}"
+        return _steadily(rule, level, scores)
+    assert rule.name == "ucb", f"no brute force for the rule {rule.name}"
     assert "constant" in rule.options, "no brute force for somebody's own bonus"
     assert rule.options.keys() <= {"constant", "clock"}, f"an option of UCB unknown here: {rule.options}"
     known = tuple((score, n) for score, n in zip(scores, level.pulls, strict=True) if score is not None)
-    best = _highest_ucb(frozenset(known), rule.options["constant"], rule.name == "slow-ucb", rounds)
+    best = _highest_ucb(frozenset(known), rule.options["constant"], rounds)
     return _evenly([k for k in everybody if known[k] == best])
 
 
-def _steadily(rule: Rule, level: Level, scores: Sequence[Fraction | None], fresh: Sequence[int] | None) -> Law:
+def _steadily(rule: Rule, level: Level, scores: Sequence[Fraction | None]) -> Law:
     """The highest mean + sqrt(constant ln T / n) over the rewards that count; without one, below everybody."""
-    counted = level.pulls if fresh is None else fresh
-    known = {k: (score, n) for k, (score, n) in enumerate(zip(scores, counted, strict=True)) if score is not None}
+    known = {k: (score, n) for k, (score, n) in enumerate(zip(scores, level.pulls, strict=True)) if score is not None}
     if not known:
         return _evenly(range(len(scores)))
-    best = _highest_ucb(frozenset(known.values()), rule.options["constant"], False, rule.options["horizon"])
+    best = _highest_ucb(frozenset(known.values()), rule.options["constant"], rule.options["horizon"])
     return _evenly([k for k, own in known.items() if own == best])
 
 
@@ -350,9 +283,7 @@ def _evenly(candidates: Iterable[int]) -> Law:
 
 
 @cache
-def _highest_ucb(
-    statistics: frozenset[tuple[Fraction, int]], constant: float, slow: bool, clock: int
-) -> tuple[Fraction, int]:
+def _highest_ucb(statistics: frozenset[tuple[Fraction, int]], constant: float, clock: int) -> tuple[Fraction, int]:
     """The (mean, pulls) of highest mean + sqrt(constant ln t / n).
 
     Only equal statistics tie: ln t is transcendental for a whole t >= 2 (Lindemann), and so is its rational multiple
@@ -364,7 +295,7 @@ def _highest_ucb(
 
     def priority(mean: Fraction, pulls: int) -> Decimal:
         square = _decimal(constant) * Decimal(clock).ln() / pulls
-        return _decimal(mean) + (square * Decimal(clock).sqrt() if slow else square).sqrt()
+        return _decimal(mean) + square.sqrt()
 
     first, *others = sorted(statistics)
     for other in others:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cloneproof.market import Agent, Copies, Discrete, Market, Point, Prior, full_copies
-from cloneproof.mechanisms import Doubling, HoldOut
+from cloneproof.mechanisms import Doubling
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import rule
@@ -28,8 +28,8 @@ ORDERS = st.sampled_from(["round-robin", "block", "index"])
 CHOICES = st.sampled_from(["commit", "greedy"])
 CLOCKS = st.sampled_from(["current", "completed"])
 CONSTANTS = st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0])
-COMMITTING = ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r", "holdout-h-etc")
-ADAPTIVE = ("ucb1", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "epsilon-greedy")
+COMMITTING = ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r")
+ADAPTIVE = ("ucb1", "h-ucb", "epsilon-greedy")
 EXACT_NAMES = COMMITTING + ADAPTIVE
 """Names of the catalogue that can be enumerated with both kinds of rewards; Thompson sampling with Bernoulli only."""
 
@@ -125,9 +125,6 @@ def mechanisms_for(draw: DrawFn, market: Market, names: Sequence[str] = EXACT_NA
     table: dict[str, dict[str, SearchStrategy[Any]]] = {
         "ucb1": {"constant": CONSTANTS, "clock": CLOCKS},
         "h-ucb": {"constant": CONSTANTS, "clock": CLOCKS, "arm_clock": CLOCKS},
-        "rh-ucb": {"sample_factor": st.sampled_from([0.25, 0.75, 1.0, 1.5]), "clock": CLOCKS},
-        "s-ucb": {"sample_factor": st.sampled_from([0.25, 1.0, 1.5, 2.0]), "clock": CLOCKS},
-        "rand-ucb": {"first_arms": small, "clock": CLOCKS},
         "thompson": {},
         "epsilon-greedy": {"c": st.sampled_from([0.125, 0.25, 0.5, 1.0])},
         "etc": {"arm_rounds": small, "choice": choice, "order": ORDERS},
@@ -136,10 +133,6 @@ def mechanisms_for(draw: DrawFn, market: Market, names: Sequence[str] = EXACT_NA
         "h-etc-r": {
             "agent_rounds": st.integers(1, 4), "arm_rounds": small,
             "choice": choice, "order": ORDERS, "agent_order": ORDERS,
-        },
-        "holdout-h-etc": {
-            "arm_rounds": st.integers(1, 2), "score_rounds": st.integers(1, 2),
-            "max_arms": small, "order": ORDERS, "agent_order": ORDERS,
         },
     }  # fmt: skip
     return mechanism(name, **{key: draw(values) for key, values in table[name].items()})
@@ -162,17 +155,12 @@ def committing_mechanisms(draw: DrawFn) -> Mechanism:
     """Everything that explores and then commits: flat, in epochs, or on two levels with or without a restart."""
     m = draw(st.integers(1, 3))
     arm = rule("etc", rounds=m, order=draw(ORDERS))
-    kind = draw(st.sampled_from(["flat", "epochs", "uniform", "trial", "whole trial", "hold-out", "hold-out"]))
+    kind = draw(st.sampled_from(["flat", "epochs", "uniform", "trial", "whole trial"]))
     if kind in ("flat", "epochs"):
         return Mechanism(arm, restart=Doubling(draw(st.sampled_from([0.5, 1.0, 2.0]))) if kind == "epochs" else None)
     if kind == "uniform":
         return Mechanism(arm, rule("uniform"))
     restart = draw(st.sampled_from(["award", None]))
-    if kind == "hold-out":
-        scored, most, more = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(0, 1))
-        agent = rule("etc", rounds=m * most + scored + more, order=draw(ORDERS))
-        fallback = Mechanism(arm, rule("uniform")) if draw(st.booleans()) else None
-        return Mechanism(arm, agent, restart, HoldOut(scored, most), fallback=fallback)
     whole = kind == "whole trial"  # of every arm, as exact engines ask where nothing is cleared
     rounds = draw(st.integers(m * MOST_ARMS, m * MOST_ARMS + 1) if whole else st.integers(1, 7))
     return Mechanism(arm, rule("etc", rounds=rounds, order=draw(ORDERS)), restart if whole else "award")
@@ -185,8 +173,7 @@ def short_enough(case: Case) -> bool:
     that picks at random in every round visits nearly all of them and branches in each, which costs a good deal more.
     """
     arms = sum(map(sum, full_copies(case.market.agents, case.copies).values()))
-    running = case.mechanism.at_horizon(len(case.market.agents), case.market.horizon)
-    names = {level.name for level in running.rules}
+    names = {level.name for level in case.mechanism.rules}
     dear = 120 if "thompson" in names else 24 if names & {"uniform", "epsilon-greedy"} else 1
     cells = arms * (2 if case.market.family.name == "bernoulli" else 1)
     splits = math.comb(case.market.horizon + cells - 1, case.market.horizon)

@@ -7,8 +7,8 @@ import numpy as np
 from cloneproof import Agent, Discrete, Market, Point, Uniform, mechanism
 from cloneproof.engines.monte_carlo.job import Job, strata_of
 
-MECHANISMS = ("ucb1", "h-ucb", "s-ucb", "rh-ucb", "epsilon-greedy", "thompson", "kl-ucb", "holdout-kl-ucb")
-UCB = ("ucb1", "h-ucb", "s-ucb", "rh-ucb")
+MECHANISMS = ("ucb1", "h-ucb", "epsilon-greedy", "thompson", "kl-ucb")
+UCB = ("ucb1", "h-ucb")
 
 
 def random_job(number: int, name: str | None = None, largest: int = 400) -> Job:
@@ -28,7 +28,7 @@ def random_job(number: int, name: str | None = None, largest: int = 400) -> Job:
     most = int(draw.choice([1, 3, 12]))
     copies = {agent.name: tuple(int(draw.integers(1, most + 1)) for _ in range(agent.count)) for agent in agents}
     strata = strata_of(market).means if draw.random() < 0.5 else ()
-    return Job(market, _mechanism(draw, name, horizon), copies, int(draw.integers(1 << 40)), strata)
+    return Job(market, _mechanism(draw, name), copies, int(draw.integers(1 << 40)), strata)
 
 
 def _prior(draw):
@@ -41,7 +41,7 @@ def _prior(draw):
     return Discrete(values, [0.5, 0.5])
 
 
-def _mechanism(draw, name, horizon):
+def _mechanism(draw, name):
     if name == "epsilon-greedy":
         return mechanism(name, c=float(draw.choice([1.0, 0.3, 5.0])))
     if name == "ucb1":
@@ -50,10 +50,4 @@ def _mechanism(draw, name, horizon):
         return mechanism(
             name, constant=float(draw.choice([1.0, 0.1])), clock=str(draw.choice(["current", "completed"]))
         )
-    if name == "holdout-kl-ucb":
-        return mechanism(
-            name, arm_rounds=int(draw.integers(1, 5)), max_arms=int(draw.choice([2, 5, 12])), horizon=horizon,
-            contest=str(draw.choice(["kl-ucb", "ucb"])), constant=float(draw.choice([1.0, 0.1])),
-            order=str(draw.choice(["round-robin", "block", "index"])),
-        )  # fmt: skip
     return mechanism(name)

@@ -73,7 +73,6 @@ def copies_of(draw, market):
 BINARISING = (
     "thompson",
     "kl-ucb",
-    "holdout-kl-ucb",
     "reservoir",
     "reservoir-streams",
     "reservoir-contest",
@@ -81,17 +80,14 @@ BINARISING = (
     "reservoir-bars",
 )  # these expect rewards in [0, 1]
 SMALL = {
-    "holdout-kl-ucb": {"arm_rounds": 2, "max_arms": 3, "horizon": 50},
     "reservoir": {"rounds": 3, "draws": 2, "threshold": 2},
     "reservoir-streams": {"rotations": 2, "blocks": 3},
     "reservoir-contest": {"rounds": 3, "draws": 2, "threshold": 2, "horizon": 50},
     "reservoir-index": {"draws": 3, "constant": 1.0},
     "reservoir-bars": {"bars": 0.3, "stake": 2, "draws": 2},
-    "h-kl-ucb": {"horizon": 50},
     "etc": {"arm_rounds": 2},
     "uniform-etc": {"arm_rounds": 2},
     "h-etc-r": {"agent_rounds": 5, "arm_rounds": 2},
-    "holdout-h-etc": {"arm_rounds": 2, "score_rounds": 3, "max_arms": 2},
 }
 
 

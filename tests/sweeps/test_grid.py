@@ -6,6 +6,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import SweepError
+from cloneproof.mechanisms import Rule
 from cloneproof.sweeps.grid import AXES, load_grid, points_of
 
 MARKET = {
@@ -125,7 +126,7 @@ def test_texts_that_look_like_long_keys_are_no_keys(tmp_path):
 
 
 def test_a_rule_of_ones_own_cannot_be_sent():
-    own = cp.Mechanism(arm=cp.parts.Rule("mine", lambda *numbers: 0.0))
+    own = cp.Mechanism(arm=Rule("mine", lambda *numbers: 0.0))
     assert "expected a mechanism made of rules that a worker can make again" in told(GRID | {"mechanism": own})
 
 

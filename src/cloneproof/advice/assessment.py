@@ -122,7 +122,7 @@ def relative_gain(audited: Audit) -> float:
 def exploration(market: Market, mechanism: Mechanism) -> tuple[float | None, AwardStart | None]:
     """Return the expected share of rounds before the award, and when it starts; None if there is no award."""
     horizon, agents = market.horizon, len(market.agents)
-    running = mechanism.at_horizon(agents, horizon)
+    running = mechanism
     if market.places and running.draws:
         tests = float(min(horizon, running.laboratory_pages(agents)))
         return tests / horizon, AwardStart(tests, tests)
@@ -149,25 +149,8 @@ def promise(market: Market, mechanism: Mechanism, audited: Audit) -> tuple[str, 
         return f"No list gains a provider more than naming its best item alone, {most} at most: proven.", rates
     if audited.verdict != "clone-proof":
         return "Nothing is promised: the audit could not rule out that copies pay.", rates
-    if audited.sampled_proof:
-        return (
-            f"No provider gains more than {audited.tolerance:.2g} of its honest payoff by registering copies, for the "
-            "rates declared here, at 99 %: by samples.",
-            rates,
-        )
     if mechanism.draws:
         return f"{SCAN_PROMISE} {_needed(market, mechanism)}", ""
-    if mechanism.scoring.max_arms is not None:
-        gap = "" if market.gap is None or math.isinf(market.gap) else (
-            f" and two items of a provider that differ, differ by at least {market.gap:.3g}"
-        )  # fmt: skip
-        return (
-            f"No provider gains by registering copies over {market.horizon:,} rounds and fewer, if it has at most "
-            f"{market.most_originals} items{gap}. Who registers more than {mechanism.scoring.max_arms} arms takes "
-            "no part in the award.",
-            f"no provider has more than {market.most_originals} items{gap}, and there are at most {market.horizon:,} "
-            "rounds",
-        )
     why = ": providers do not compete for rounds" if mechanism.uniform_agents else ""
     return f"No provider gains by registering copies, for the rates declared here{why}.", rates
 
@@ -206,7 +189,7 @@ def _seen_on_pages(market: Market, mechanism: Mechanism) -> str:
 
 
 def _seen(market: Market, mechanism: Mechanism) -> str:
-    agents, running = len(market.agents), mechanism.at_horizon(len(market.agents), market.horizon)
+    agents, running = len(market.agents), mechanism
     exploring, _ = exploration(market, mechanism)
     arm, items = running.arm, f"{market.originals:,} items"
     if running.ranks_slots:

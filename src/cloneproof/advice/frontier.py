@@ -279,7 +279,7 @@ def row_of_audit(market: Market, name: str, audited: Audit, regret: Estimate | N
     most, worst, knows = max(best_reward(market), 1e-300), audited.worst, audited.knowledge
     if regret is None:
         return None
-    proven = audited.verdict == "clone-proof" and not audited.sampled_proof
+    proven = audited.verdict == "clone-proof"
     named = None if knows is None else as_part(knows.gain, knows.honest.value)
     ceiling = named.high if knows is not None and knows.proven and named is not None else None
     found = None if worst.argued else as_part(worst.gain, worst.honest.value)

@@ -103,7 +103,7 @@ def recommend(
 
     References
     ----------
-    The reservoir, docs/textbook/reservoir.md; the hold-out theorem, docs/textbook/hold-out.md.
+    The reservoir, docs/textbook/reservoir.md.
 
     Examples
     --------

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from cloneproof.advice.regret import cost_of
-from cloneproof.bounds import holdout_arm_rounds
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, ON_PAGES_ONLY, mechanism
@@ -17,9 +15,8 @@ from cloneproof.mechanisms.parameters.theorems import known_gap
 from cloneproof.mechanisms.parameters.two_level import prior_parameters
 
 RESERVOIRS = ("reservoir", "reservoir-contest", *AT_RANDOM_ONLY)  # Their promise needs no declaration.
-DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # Clone-proof if declarations are right.
+DECLARED = ("uniform-etc",)  # Clone-proof if declarations are right.
 ONE_PLACE = "thompson, one place each"  # On pages a provider has one place at most.
-LONG = 0.05  # Exploration of arms is long from this part of the rounds on.
 EVALUATIONS = 12  # One tuning evaluates at most this many mechanisms.
 
 
@@ -45,40 +42,6 @@ def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechani
         except CloneproofError as refusal:
             refused[name] = str(refusal)
     return tuned, refused
-
-
-def _hold_out(name: str, market: Market) -> Mechanism:
-    """Take m from the theorem; tune the number of rewards in a score, on which the promise does not depend."""
-    default = mechanism(name, market=market)
-    m, arms = int(default.parameters["arm_rounds"]), int(default.parameters["max_arms"])
-    most = market.horizon // len(market.agents) - arms * m - 1
-    if most < 1 or any(agent.support is None for agent in market.agents):
-        return default
-    given = min(most, int(default.parameters["score_rounds"]))
-
-    def with_rounds(rounds: int) -> Mechanism:
-        tuned = mechanism(name, arm_rounds=m, score_rounds=rounds, max_arms=arms)
-        return replace(tuned, claims=default.claims[:1])  # of copies; that of the regret is for the theorem's own W
-
-    long = len(market.agents) * arms * m > LONG * market.horizon  # then most of the regret comes from exploring arms
-    return _tuned(market, with_rounds, max(1, given // 256), min(most, given if long else 2 * given), 4 if long else 7)
-
-
-def _capped_h_etc_r(name: str, market: Market) -> Mechanism:
-    """H-ETC-R with a cap on arms: m by the capped theorem, the trial tuned from the shortest that explores K arms."""
-    arms = market.most_originals
-    m = holdout_arm_rounds(arms, known_gap(market) if arms > 1 else math.inf, market.horizon, market.family.spread)
-    most = market.horizon // len(market.agents) - 1
-    if arms * m > most:
-        raise CloneproofError(
-            f"the trials of {len(market.agents)} agents, {arms * m:,} rounds each, are longer than {market.horizon:,} "
-            "rounds"
-        )
-
-    def with_trial(rounds: int) -> Mechanism:
-        return mechanism(name, market=market, arm_rounds=m, agent_rounds=rounds, max_arms=arms)
-
-    return _tuned(market, with_trial, arms * m, min(most, 64 * arms * m))
 
 
 def _etc(name: str, market: Market) -> Mechanism:
@@ -115,6 +78,5 @@ def _in_equal_ratios(low: int, high: int, count: int) -> list[int]:
 
 
 _MAKERS: dict[str, Callable[[str, Market], Mechanism]] = {
-    "holdout-h-etc": _hold_out, "h-etc-r": _capped_h_etc_r, "etc": _etc,
-    "thompson": _thompson, ONE_PLACE: _thompson,
+    "etc": _etc, "thompson": _thompson, ONE_PLACE: _thompson,
 }  # fmt: skip

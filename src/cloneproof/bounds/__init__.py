@@ -5,21 +5,17 @@ The arguments mean the same everywhere::
 
     agents         n, the number of agents
     originals      L, the largest number of originals of an agent; l, the arms that one ETC compares
-    max_arms       K, the arms up to which an agent has a score; as many as originals if left out
     horizon        T, the number of rounds
     arm_rounds     m, the rounds that an ETC explores each arm for; n, of a test of a draw
     agent_rounds   M, the trial of an agent
-    score_rounds   W, the fresh rewards that a hold-out score counts
     rounds         m of each of two arms that are compared
     gap            the smallest distance of two different means of an agent; infinite if all are equal
     agent_gap      the smallest distance of different best means of two agents; None if unknown
     gaps           the distance of each arm's mean from the best one
     means          of arms, in [0, 1]; of each agent's originals if there are several agents
-    values         the means in [0, 1] that originals can have
     low, high      two means, u < v, in [0, 1]; of variants: their least and their largest mean
     spread         the rewards' sub-Gaussian standard deviation: 1/2 for anything in [0, 1], sd for Gaussian rewards;
                    of variants: the standard deviation of their means
-    tail           which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all
     factor, power  constants of a formula
     epoch, round_  i, the number of a doubling epoch, and a round, both from 1
     draws          s, the slots of an agent
@@ -37,13 +33,12 @@ The arguments mean the same everywhere::
     distance       eps, the most that a variant's mean differs from its original's
     tests          M, the most tests of an agent's own draws that are to be expected
     varied         omega, the part of a list that is not exact copies
-    holds, trial   functions of a whole number: a property that stays true, and the rounds of all trials at a horizon
+    holds          a function of a whole number: a property that stays true
 """
 
-from cloneproof.bounds import accounts, pairs, regret, rounds, seasons, variants
+from cloneproof.bounds import accounts, regret, rounds, seasons, variants
 from cloneproof.bounds.accounts import *  # noqa: F403
 from cloneproof.bounds.index import index_gain_ceiling
-from cloneproof.bounds.pairs import *  # noqa: F403
 from cloneproof.bounds.regret import *  # noqa: F403
 from cloneproof.bounds.rounds import *  # noqa: F403
 from cloneproof.bounds.seasons import *  # noqa: F403
@@ -51,7 +46,6 @@ from cloneproof.bounds.variants import *  # noqa: F403
 
 __all__ = ["index_gain_ceiling"]
 __all__ += accounts.__all__
-__all__ += pairs.__all__
 __all__ += regret.__all__
 __all__ += rounds.__all__
 __all__ += seasons.__all__

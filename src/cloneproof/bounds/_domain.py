@@ -18,7 +18,7 @@ DomainCheck = Callable[[Any, str], Any]
 whole_number = partial(count, error=MechanismError)
 
 COUNTS = (
-    "agents", "originals", "max_arms", "horizon", "epoch", "arm_rounds", "score_rounds", "agent_rounds", "rounds",
+    "agents", "originals", "horizon", "epoch", "arm_rounds", "agent_rounds", "rounds",
     "accounts", "length", "draws",
 )  # fmt: skip
 
@@ -53,9 +53,9 @@ CHECKS: dict[str, DomainCheck] = {
         ("spread", "power", "factor", "pot", "regret", "density", "lifetime", "waiting"),
         partial(_number, 0, math.inf, low_open=True),
     ),
-    **dict.fromkeys(("holds", "trial"), _callable),
+    "holds": _callable,
     **dict.fromkeys(("gaps", "weights"), partial(_several, _distance)),
-    **dict.fromkeys(("means", "values"), partial(_several, _mean)),
+    "means": partial(_several, _mean),
     **dict.fromkeys(("low", "high", "new", "distance", "varied"), _mean),
     "payoffs": partial(_several, partial(_number, -math.inf, math.inf)),
     "tests": _distance,

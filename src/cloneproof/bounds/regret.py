@@ -1,12 +1,6 @@
-"""Regret bounds with honest agents, given the means: ETC, UCB1, H-ETC-R, the hold-out mechanism.
+"""Regret bounds with honest agents, given the means: ETC, UCB1, H-ETC-R.
 
-`gaps` are the distances of all arms to the best (itself included, at 0). The hold-out bound is proven in
-docs/textbook/hold-out.md. In short, with eps the probability of a wrong commitment, M = Km + W and N = T - nM:
-
-    trials of the others                     (n-1) M
-    the best agent's own trial               (L-1) m + eps M       (it explores, then plays its best arm)
-    the award, inside the winner             (L-1) m + eps N
-    the award, to a worse agent              N (eps + w)           (the best agent committed wrongly, or was overtaken)
+`gaps` are the distances of all arms to the best (itself included, at 0).
 """
 
 from __future__ import annotations
@@ -16,12 +10,11 @@ from collections.abc import Sequence
 
 from cloneproof._schedules import doubling_ends
 from cloneproof.bounds._domain import checked
-from cloneproof.bounds.rounds import doubling_arm_rounds, holdout_trial, mistake, overtaken
+from cloneproof.bounds.rounds import doubling_arm_rounds, mistake, overtaken
 
 __all__ = [
     "etc_regret", "etc_regret_paper", "h_etc_r_regret", "h_etc_r_regret_paper", "h_etc_r_shape",
-    "holdout_regret", "holdout_regret_simple", "prior_independent_etc_regret",
-    "ucb1_regret", "uniform_etc_regret_at_least", "wrong_agent",
+    "prior_independent_etc_regret", "ucb1_regret", "uniform_etc_regret_at_least",
 ]  # fmt: skip
 
 
@@ -111,66 +104,3 @@ def h_etc_r_regret_paper(agents: int, originals: int, agent_rounds: int, horizon
 def h_etc_r_shape(agents: int, originals: int, horizon: int, gap: float) -> float:
     """Return Theorem 5's shape, as stated: n L^3 sqrt(T ln T) / gap^3. The constant is not given."""
     return agents * originals**3 * math.sqrt(horizon * math.log(horizon)) / gap**3
-
-
-@checked
-def wrong_agent(agents: int, score_rounds: int, agent_gap: float | None = None, spread: float = 0.5) -> float:
-    """Return w: the expected shortfall of the winner's best mean, given that the best agent committed correctly.
-
-    The least of (n-1) exp(-W agent_gap^2 / c), (n-1) sqrt(c / (2 e W)) and 2 sqrt(c ln n / W), with c = 4 sd^2.
-
-    >>> wrong_agent(3, 60, 0.5) < 1e-6, round(wrong_agent(3, 11536), 4)
-    (True, 0.008)
-    """
-    if agents == 1:
-        return 0.0
-    scale = 4 * spread**2
-    bounds = [
-        1.0,
-        (agents - 1) * math.sqrt(scale / (2 * math.e * score_rounds)),
-        2 * math.sqrt(scale * math.log(agents) / score_rounds),
-    ]
-    if agent_gap is not None:
-        bounds.append((agents - 1) * overtaken(agent_gap, score_rounds, spread))
-    return min(bounds)
-
-
-@checked
-def holdout_regret(
-    agents: int,
-    originals: int,
-    arm_rounds: int,
-    score_rounds: int,
-    horizon: int,
-    gap: float,
-    agent_gap: float | None = None,
-    max_arms: int | None = None,
-    spread: float = 0.5,
-) -> float:
-    """Bound hold-out's: (n-1)(Km + W) + 2(L-1)m + 2 eps T + N w for any m, W; T without an award. Ours; proven.
-
-    `agent_gap=None` makes no assumption on the agents' distances.
-
-    >>> round(holdout_regret(3, 2, 46, 60, 10**6, 0.5, 0.5))
-    417
-    """
-    trial = holdout_trial(arm_rounds, score_rounds, originals if max_arms is None else max_arms)
-    award = horizon - agents * trial
-    if award < 0:
-        return float(horizon)
-    eps = mistake(originals, gap, arm_rounds, spread)
-    bound = (agents - 1) * trial + 2 * (originals - 1) * arm_rounds + 2 * eps * horizon
-    return min(float(horizon), bound + award * wrong_agent(agents, score_rounds, agent_gap, spread))
-
-
-@checked
-def holdout_regret_simple(
-    agents: int, originals: int, arm_rounds: int, score_rounds: int, max_arms: int | None = None
-) -> float:
-    """Bound by n(Km + W) + Lm + 2, if (L-1) exp(-m gap^2) <= m gap / (L T) and W >= ln(nT) / agent_gap^2.
-
-    >>> holdout_regret_simple(3, 2, 46, 60)
-    550.0
-    """
-    trial = holdout_trial(arm_rounds, score_rounds, originals if max_arms is None else max_arms)
-    return float(agents * trial + originals * arm_rounds + 2)

@@ -21,11 +21,6 @@ class Play(NamedTuple):
     market: Market
     mechanism: Mechanism
 
-    @property
-    def running(self) -> Mechanism:
-        """The mechanism for these agents and this horizon: the declared one, or its fallback."""
-        return self.mechanism.at_horizon(len(self.market.agents), self.market.horizon)
-
 
 def plays(market: Market, mechanism: Mechanism) -> list[Play]:
     """Return a play for each segment; the market itself if it has none.

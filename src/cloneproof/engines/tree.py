@@ -58,7 +58,7 @@ def tree(
     """
     wanted = [count(one, "a horizon", error=EngineError) for one in horizons or [market.horizon]]
     _check(market, mechanism)
-    if mechanism.in_epochs or mechanism.flat_restart is not None:
+    if mechanism.flat_restart is not None:
         return _in_epochs(market, mechanism, copies, wanted)
     running = Recursion(market, mechanism, copies, max(wanted))
     best, share = best_mean([prior for agent in market.agents for prior in agent.priors]), market.share
@@ -86,7 +86,7 @@ def _check(market: Market, mechanism: Mechanism) -> None:
         raise _refusal("a fixed end", "a market that ends at random")
     if market.family.law not in ("coin", "point"):
         raise _refusal("bernoulli or deterministic rewards", market.family.name)
-    if mechanism.draws or not mechanism.scoring.counts_all or not mechanism.keeps_all_arms:
+    if mechanism.draws or not mechanism.scoring.counts_all:
         raise _refusal("rules on arms, and scores of all rewards", repr(mechanism.name))
     for rule in mechanism.rules:
         if rule.randomised and rule.chance is None:
@@ -101,7 +101,7 @@ def _in_epochs(
     """Add up trees of the epochs: each begins at the prior, whatever was learnt before."""
     parts: dict[int, list[Evaluation]] = {horizon: [] for horizon in horizons}
     begin = 0
-    for epoch in plain_epochs(mechanism, len(market.agents), max(horizons)):
+    for epoch in plain_epochs(mechanism, max(horizons)):
         rounds_of = {horizon: min(epoch.rounds, horizon - begin) for horizon in horizons if horizon > begin}
         evaluated = tree(market, epoch.mechanism, copies, sorted(set(rounds_of.values())))
         for horizon, rounds in rounds_of.items():

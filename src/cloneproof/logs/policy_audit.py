@@ -134,8 +134,8 @@ def affordable_horizon(
 
 
 def _has_theorem(mechanism: Mechanism) -> bool:
-    """Return whether the audit can decide by the theorem of a scan over slots or of a hold-out."""
-    return (mechanism.draws > 0 and mechanism.commits_to_arm) or mechanism.scoring.fresh or mechanism.in_epochs
+    """Return whether the audit can decide by the theorem of a scan over slots ."""
+    return (mechanism.draws > 0 and mechanism.commits_to_arm) or mechanism.scoring.fresh
 
 
 def _has_closed_form(market: Market, mechanism: Mechanism) -> bool:

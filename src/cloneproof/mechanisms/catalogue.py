@@ -7,22 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import HORIZON_LIMIT, known, one_of, whole
+from cloneproof._checks import known, one_of, whole
 from cloneproof._discovery import check_options, imported
-from cloneproof.bounds import first_horizon_with_award, holdout_trial
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Claim, Mechanism, SegmentedMechanism
-from cloneproof.mechanisms.parameters.holdout import (
-    CAPPED,
-    CONTEST,
-    SOURCE,
-    UNREVIEWED,
-    h_etc_r_parameters,
-    holdout_contest_parameters,
-    holdout_parameters,
-    outside_capped_theorem,
-)
 from cloneproof.mechanisms.parameters.reservoir import (
     BARS_CLONE_PROOF,
     CLONE_PROOF,
@@ -35,8 +24,13 @@ from cloneproof.mechanisms.parameters.reservoir import (
     reservoir_parameters,
     streams_parameters,
 )
-from cloneproof.mechanisms.parameters.theorems import Derived, etc_parameters, uniform_etc_parameters
-from cloneproof.mechanisms.parameters.two_level import h_kl_ucb_parameters, prior_parameters
+from cloneproof.mechanisms.parameters.theorems import (
+    Derived,
+    etc_parameters,
+    h_etc_r_parameters,
+    uniform_etc_parameters,
+)
+from cloneproof.mechanisms.parameters.two_level import prior_parameters
 from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.mechanisms.rule import (
     Choice,
@@ -57,24 +51,17 @@ from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
 from cloneproof.mechanisms.rules.falling_kl_ucb import falling_kl_ucb
 from cloneproof.mechanisms.rules.first_pass import first_pass
-from cloneproof.mechanisms.rules.kl_moss import kl_moss
 from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
-from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
 from cloneproof.mechanisms.rules.steady_ucb import steady_ucb
 from cloneproof.mechanisms.rules.streams import streams as streams_rule
 from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
-from cloneproof.mechanisms.sample import Admission, Sample
-from cloneproof.mechanisms.scores.capped import Capped
 from cloneproof.mechanisms.scores.champions import Champions
-from cloneproof.mechanisms.scores.hold_out import HoldOut
 
 Contest = Literal["kl-ucb", "ucb"]
 ChampionRule = Literal["first-pass", "best"]
-Width = Literal["own", "horizon"]
-Within = Literal["thompson", "kl-ucb"]
 BonusFunction = Callable[[float, float], float]
 SHIN_2022 = "Shin, Lee and Ok 2022"
 MEASURED = (
@@ -83,13 +70,12 @@ MEASURED = (
 )
 _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
-    "holdout-h-etc": holdout_parameters, "holdout-kl-ucb": holdout_contest_parameters,
     "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
     "reservoir-index": reservoir_index_parameters, "reservoir-bars": reservoir_bars_parameters,
-    "h-thompson": prior_parameters, "h-kl-ucb": h_kl_ucb_parameters,
+    "h-thompson": prior_parameters,
     "reservoir-streams": streams_parameters,
 }  # fmt: skip
-_NO_MARKET_NEEDED = ("holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest")  # own bounds will do
+_NO_MARKET_NEEDED = ("reservoir", "reservoir-contest")  # own bounds will do
 
 
 def ucb1(
@@ -129,30 +115,6 @@ def h_ucb(
     return Mechanism(agent=ucb(constant, clock, bonus), arm=ucb(constant, arm_clock, bonus), claims=claims)
 
 
-def rh_ucb(sample_factor: float = 1.0, clock: Clock = "completed") -> Mechanism:
-    """H-UCB on a sample of L ln T arms of each agent, with a slower agent level (Shin, Lee and Ok 2022)."""
-    claims = (Claim("clone-proof for fully informed agents, sublinear regret", SHIN_2022),)
-    return Mechanism(
-        agent=slow_ucb(clock=clock), arm=ucb(clock="completed"), sample=Sample(sample_factor), claims=claims
-    )
-
-
-def s_ucb(sample_factor: float = 5.0, clock: Clock = "completed") -> Mechanism:
-    """UCB1 on one sample of L ln T arms (Shin, Lee and Ok 2022, a baseline)."""
-    return Mechanism(arm=ucb(clock=clock), sample=Sample(sample_factor, "all"))
-
-
-def rand_ucb(first_arms: int = 10, clock: Clock = "current") -> Mechanism:
-    """UCB1 on admitted arms: arrival k is admitted with probability min(1, first_arms / k) (Liu and Ho 2018).
-
-    In their Rand_UCB an arm contributed in round t is added with probability min(1, M / t). Here all arms are
-    registered before the first round. We let them arrive then, in a uniformly random order, and t counts arrivals. They
-    leave M open; 10 is our choice. Up to M arms this is UCB1.
-    """
-    claims = (Claim("few arms of low quality pay where effort is costly", "Liu and Ho 2018"),)
-    return Mechanism(arm=ucb(clock=clock), sample=Admission(first_arms), claims=claims)
-
-
 def uniform_etc(arm_rounds: int, order: Order = "round-robin", choice: Choice = "commit") -> Mechanism:
     """An agent uniformly at random in every round, ETC inside it (section 5)."""
     claims = (
@@ -172,13 +134,8 @@ def h_etc_r(
     choice: Choice = "commit",
     order: Order = "round-robin",
     agent_order: Order = "round-robin",
-    max_arms: int | None = None,
 ) -> Mechanism:
-    """ETC over agents, ETC inside the agent, arm statistics cleared in between (Algorithm 5).
-
-    With `max_arms` an agent with more arms has no score. Copies then do not pay if max_arms is at most agent_rounds /
-    arm_rounds and (L - 1) exp(-m gap^2) <= m gap / (L T) (docs/textbook/capped-h-etc-r.md, our proof).
-    """
+    """ETC over agents, ETC inside the agent, arm statistics cleared in between (Algorithm 5)."""
     claims = (
         Claim("clone-proof", "Theorem 4", "refuted as stated; see docs/reading.md#h-etc-r"),
         Claim(
@@ -188,56 +145,7 @@ def h_etc_r(
         ),
     )
     agent, arm = etc_rule(agent_rounds, choice, agent_order), etc_rule(arm_rounds, choice, order)
-    if max_arms is None:
-        return Mechanism(agent=agent, arm=arm, restart="award", claims=claims)
-    score = Capped(rounds_number(max_arms, "max_arms"))
-    capped = Claim("clone-proof where (L - 1) exp(-m gap^2) <= m gap / (L T), for L <= max_arms", CAPPED, UNREVIEWED)
-    proof = outside_capped_theorem(arm.explore, agent.explore, score.max_arms, choice) or capped
-    return Mechanism(agent=agent, arm=arm, restart="award", score=score, claims=(proof, *claims[1:]))
-
-
-def holdout_h_etc(
-    arm_rounds: int, score_rounds: int, max_arms: int, order: Order = "round-robin", agent_order: Order = "round-robin"
-) -> Mechanism:
-    """H-ETC-R whose scores count only fresh rewards of the chosen arm: our repair of Algorithm 5.
-
-    A trial takes max_arms * arm_rounds + score_rounds rounds. If the horizon is too short for all trials, there is no
-    award: an agent is chosen uniformly at random in every round, with the same ETC inside.
-    """
-    claims = (
-        Claim("clone-proof", SOURCE, UNREVIEWED),
-        Claim("regret O(n (L ln(LT/gap)/gap^2 + ln(nT)/agent_gap^2))", SOURCE, UNREVIEWED),
-    )
-    arm = etc_rule(arm_rounds, "commit", order)
-    score = HoldOut(rounds_number(score_rounds, "score_rounds"), rounds_number(max_arms, "max_arms"))
-    return Mechanism(
-        agent=etc_rule(holdout_trial(arm.explore, score.rounds, score.max_arms), "commit", agent_order),
-        arm=arm,
-        restart="award",
-        score=score,
-        fallback=Mechanism(agent=uniform(), arm=arm, name="holdout-h-etc without an award"),
-        claims=claims,
-    )
-
-
-def holdout_kl_ucb(
-    arm_rounds: int,
-    max_arms: int,
-    horizon: int,
-    contest: Contest = "kl-ucb",
-    constant: float = 1.0,
-    order: Order = "round-robin",
-) -> Mechanism:
-    """Every agent explores max_arms * arm_rounds rounds and commits; the chosen arms then compete on fresh rewards.
-
-    The contest is steady KL-UCB, or steady UCB with contest="ucb". Agents with more than max_arms arms take no part.
-    """
-    arm, arms = etc_rule(arm_rounds, "commit", order), rounds_number(max_arms, "max_arms")
-    one_of(contest, get_args(Contest), "contest", MechanismError)
-    index = steady_kl_ucb if contest == "kl-ucb" else steady_ucb
-    agent = index(rounds_number(horizon, "horizon"), constant, rounds=arms * arm.explore + 1)
-    claims = (Claim("clone-proof", CONTEST, UNREVIEWED),)
-    return Mechanism(agent=agent, arm=arm, score=HoldOut(rounds_number(horizon, "horizon"), arms), claims=claims)
+    return Mechanism(agent=agent, arm=arm, restart="award", claims=claims)
 
 
 def kl_ucb(constant: float = 1.0, clock: Clock = "current", one_place_each: bool = False) -> Mechanism:
@@ -263,26 +171,6 @@ def h_thompson(alpha: float = 1.0, beta: float = 1.0) -> Mechanism:
     """
     rule = thompson_rule(alpha, beta)
     return Mechanism(agent=rule, arm=rule, claims=MEASURED)
-
-
-def h_kl_ucb(
-    horizon: int,
-    constant: float = 0.8,
-    width: Width = "own",
-    within: Within = "thompson",
-    alpha: float = 1.0,
-    beta: float = 1.0,
-) -> Mechanism:
-    """Steady KL-UCB over agents by all their rewards; Thompson sampling or KL-UCB among the arms of the agent.
-
-    The width of the index is constant * ln(1 + T / (N n)), n an agent's own rounds and N the agents, or
-    constant * ln T with width="horizon". The prior is that of Thompson sampling within.
-    """
-    one_of(width, get_args(Width), "width", MechanismError)
-    one_of(within, get_args(Within), "within", MechanismError)
-    agent = (kl_moss if width == "own" else steady_kl_ucb)(rounds_number(horizon, "horizon"), constant)
-    arm = thompson_rule(alpha, beta) if within == "thompson" else kl_ucb_rule(clock="completed")
-    return Mechanism(agent=agent, arm=arm, claims=MEASURED)
 
 
 def reservoir(
@@ -400,9 +288,8 @@ ON_PAGES_ONLY = ("reservoir-streams",)  # elsewhere others cost less
 CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     build.__name__.replace("_", "-"): build
     for build in (
-        ucb1, etc, prior_independent_etc, h_ucb, rh_ucb, s_ucb, rand_ucb, uniform_etc, h_etc_r, holdout_h_etc,
-        holdout_kl_ucb, reservoir, reservoir_streams, reservoir_contest, reservoir_index, reservoir_bars, kl_ucb,
-        epsilon_greedy, thompson, h_thompson, h_kl_ucb,
+        ucb1, etc, prior_independent_etc, h_ucb, uniform_etc, h_etc_r, reservoir, reservoir_streams, reservoir_contest,
+        reservoir_index, reservoir_bars, kl_ucb, epsilon_greedy, thompson, h_thompson,
     )
 }  # fmt: skip
 
@@ -413,19 +300,16 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     Parameters
     ----------
     name : str
-        One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "uniform-etc",
-        "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-streams", "reservoir-contest",
-        "reservoir-index", "reservoir-bars", "kl-ucb", "epsilon-greedy", "thompson", "h-thompson", "h-kl-ucb";
+        One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "uniform-etc",
+        "h-etc-r", "reservoir", "reservoir-streams", "reservoir-contest",
+        "reservoir-index", "reservoir-bars", "kl-ucb", "epsilon-greedy", "thompson", "h-thompson";
         `cloneproof mechanisms` says what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
         never the market. In a market with segments they are tuned to each: `made.in_segment(name)` is what runs there.
     **options
         The mechanism's parameters. With a market, `factor` sets the constant in m = (factor / gap^2) l ln(2T), 2 in the
-        theorems. "holdout-h-etc" also takes a platform's own bounds: agents, horizon ("unknown" for doubling epochs),
-        max_originals, and what is known of means: values, or rates=(lowest, highest) with a relative_gap, or gap and
-        agent_gap; sub_gaussian for rewards outside [0, 1]. "holdout-kl-ucb" takes the same, less agent_gap.
-        "h-thompson" and "h-kl-ucb" match the prior of their posteriors to the market by two moments.
+        theorems. "h-thompson" matches the prior of its posteriors to the market by two moments.
 
     Returns
     -------
@@ -434,19 +318,13 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
 
     References
     ----------
-    The paper, Algorithms 1 to 5 and Theorems 3 to 5; Shin, Lee and Ok (2022); docs/textbook/hold-out.md.
+    The paper, Algorithms 1 to 5 and Theorems 3 to 5; Shin, Lee and Ok (2022); docs/textbook/reservoir.md.
 
     Examples
     --------
     >>> from cloneproof import mechanism
     >>> mechanism("h-etc-r", agent_rounds=80, arm_rounds=40).parameters["arm_rounds"]
     40
-    >>> ours = mechanism("holdout-h-etc", agents=5, horizon=10**6, max_originals=3, gap=0.2, agent_gap=0.2)
-    >>> ours.parameters["arm_rounds"], ours.parameters["score_rounds"]
-    (289, 386)
-    >>> clicks = mechanism("holdout-h-etc", agents=20, horizon=10**8, max_originals=3, values=(0.004, 0.006))
-    >>> clicks.parameters["arm_rounds"], clicks.parameters["score_rounds"]
-    (48413, 105471)
     """
     known(name, CATALOGUE, "mechanism", MechanismError)
     if market is not None and checked_market(market).segments:
@@ -465,7 +343,6 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     derived = Derived({})
     if theorem is not None and derivable and (market is not None or tuned):
         derived = theorem(market, given, **tuned)
-        build = derived.build or build
     given = dict(derived.parameters) | given
     signature = inspect.signature(build).parameters
     needed = [key for key, p in signature.items() if p.default is p.empty and key not in given]
@@ -511,15 +388,3 @@ def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401
             )
         return replace(made, name=name)
     return Mechanism(arm=rule(name, **options), name=name, parameters=options)
-
-
-def award_horizon(market: Market, **options: Any) -> int:  # noqa: ANN401
-    """Find the horizon from which hold-out can award in this market, with parameters derived for each T."""
-
-    def trial(horizon: int) -> int:
-        if horizon > HORIZON_LIMIT:
-            raise MechanismError("the hold-out mechanism has no award at any horizon up to 10^15; declare larger gaps")
-        made = mechanism("holdout-h-etc", market=market.with_horizon(horizon), **options)
-        return len(market.agents) * made.agent_rounds
-
-    return first_horizon_with_award(trial)

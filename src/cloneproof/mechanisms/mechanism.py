@@ -8,7 +8,7 @@ agent registered, and the horizon.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,7 +25,6 @@ from cloneproof.mechanisms.part import (
     short_spelling,
 )
 from cloneproof.mechanisms.rule import Rule, rule_from_dict
-from cloneproof.mechanisms.sample import Admission, Sample
 
 
 @dataclass(frozen=True)
@@ -60,17 +59,12 @@ class Mechanism:
         How an arm is chosen: among the arms of the agent, or among all arms in a flat mechanism.
     agent : Rule, optional
         How an agent is chosen; left out, the mechanism is flat, one level over all arms.
-    restart : {"award"}, Doubling or HoldOutEpochs, optional
-        "award": arm statistics are cleared when the agents' exploration is over. `cp.parts.Doubling()`: everything
-        restarts in doubling epochs (flat mechanisms). `cp.parts.HoldOutEpochs(..)`: a hold-out mechanism in each
-        epoch, with its own rounds; the rules then only give the order of exploration. Left out: never.
-    score : {"all"}, HoldOut or Capped, default "all"
-        "all": every reward of an agent counts towards its score. `cp.parts.HoldOut(..)`: only fresh rewards of the arm
-        committed to. `cp.parts.Capped(..)`: every reward, and agents with more arms than that have no score.
-    sample : Sample or Admission, optional
-        Arms kept from the start; all, if left out.
-    fallback : Mechanism, optional
-        What runs instead if the horizon is too short for the agents' exploration.
+    restart : {"award"} or Doubling, optional
+        "award": arm statistics are cleared when the agents' exploration is over. `Doubling()`: everything restarts in
+        doubling epochs (flat mechanisms). Left out: never.
+    score : {"all"} or Champions, default "all"
+        "all": every reward of an agent counts towards its score. `Champions(..)`: only fresh rewards of the slot that
+        its tests have found.
     name : str, optional
         What tables and pages call it; left out, a flat mechanism has its rule's name, and one of two levels "composed".
     parameters : mapping of str to Any, optional
@@ -102,8 +96,6 @@ class Mechanism:
     agent: Rule | None = None
     restart: str | Restart | None = None
     score: str | Score = "all"
-    sample: Sample | Admission | None = None
-    fallback: Mechanism | None = None
     name: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
@@ -115,11 +107,6 @@ class Mechanism:
                 raise MechanismError(
                     f"expected a rule such as cp.rule('ucb') for each level, got {brief(level)}; compose two rules"
                 )
-        kinds = {"sample": (Sample | Admission, "a sample of arms"), "fallback": (Mechanism, "a mechanism")}
-        for name, (kind, words) in kinds.items():
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                raise MechanismError(f"expected {name} to be {words}, got {brief(value)}; make one, or leave it out")
         if self.name == "":
             object.__setattr__(self, "name", self.arm.name if self.flat else "composed")
         if not isinstance(self.name, str) or not isinstance(self.parameters, Mapping):
@@ -132,22 +119,15 @@ class Mechanism:
         clearing, scoring = self.clearing, self.scoring
         object.__setattr__(self, "restart", short_spelling(clearing, RESTARTS_PACKAGE))
         object.__setattr__(self, "score", short_spelling(scoring, SCORES_PACKAGE))
-        alone = scoring.counts_all and self.keeps_all_arms and self.fallback is None
-        clearing.check(self.agent, self.arm, alone)
+        clearing.check(self.agent, self.arm)
         scoring.check(self.agent, self.arm)
-        if self.draws and not self.unchanging and not (self.keeps_all_arms and self.in_epochs):
+        if self.draws and not self.never_clears:
             raise MechanismError(
-                f"rule {self.arm.name!r} draws from the arms and expects neither a sample nor a restart, got "
-                f"{self.sample or self.restart!r}; leave it out"
+                f"rule {self.arm.name!r} draws from the arms and expects no restart, got {self.restart!r}; leave it out"
             )
         above = self.rules[0]
         if above.draws and not self.flat:
             raise MechanismError(f"rule {above.name!r} draws from arms, got it for agents; use it as arm=..")
-        scope = self.sample.scope if self.sample else None
-        if scope == "agent" and self.flat:
-            raise MechanismError("a sample per agent expects two levels, got a flat mechanism; use scope 'all'")
-        if scope == "all" and not self.flat:
-            raise MechanismError("a sample of all arms expects a flat mechanism, got two levels; use scope 'agent'")
 
     @cached_property
     def clearing(self) -> Restart:
@@ -201,7 +181,7 @@ class Mechanism:
         Agents are ranked by a steady index of all their own rewards, and nothing is ever cleared.
         """
         steady = not self.flat and self.rules[0].steady and self.scoring.counts_all
-        return steady and self.never_clears and self.fallback is None and not self.draws
+        return steady and self.never_clears and not self.draws
 
     @property
     def scans(self) -> bool:
@@ -254,19 +234,9 @@ class Mechanism:
         return self.commits_to_agent or self.clears_at_award
 
     @property
-    def in_epochs(self) -> bool:
-        """Whether a mechanism of its own is planned for each of several epochs."""
-        return self.clearing.planned_epochs
-
-    @property
     def flat_restart(self) -> Restart | None:
         """Restart of a flat mechanism that begins anew in epochs, each with rounds per arm of its own; else None."""
         return self.clearing if self.clearing.flat_epochs else None
-
-    @property
-    def keeps_all_arms(self) -> bool:
-        """Whether every arm that is registered takes part, not a sample."""
-        return self.sample is None
 
     @property
     def never_clears(self) -> bool:
@@ -274,14 +244,9 @@ class Mechanism:
         return self.restart is None
 
     @property
-    def unchanging(self) -> bool:
-        """Whether all arms are kept and nothing is ever cleared."""
-        return self.keeps_all_arms and self.never_clears
-
-    @property
     def ranks_pages(self) -> bool:
         """Whether it can fill pages of several places by priority: all rewards count, and nothing is committed to."""
-        usual = not self.draws and self.unchanging and self.fallback is None and self.scoring.counts_all
+        usual = not self.draws and self.never_clears and self.scoring.counts_all
         return usual and not any(rule.commits or rule.explore > 1 or rule.siblings for rule in self.rules)
 
     def exploration(self, registered: Collection[int]) -> int:
@@ -300,13 +265,11 @@ class Mechanism:
 
         Agents may also be chosen uniformly.
         """
-        if not self.keeps_all_arms:
-            return "a sample of the arms"
         if not self.arm.commits_to_mean:
             return f"the arm rule {_describe(self.arm)}"
         if not self.flat and not self.uniform_agents and not self.rules[0].commits_to_mean:
             return f"the agent rule {_describe(self.rules[0])}"
-        return None if self.scoring.same_number else f"the score {self.scoring.name!r}"
+        return None if self.scoring.counts_all else f"the score {self.scoring.name!r}"
 
     def no_joiners(self, ends: str, agents: int, places: int = 0) -> str | None:
         """Return why others cannot join so many agents while it runs, as a sentence; None if they can.
@@ -322,7 +285,7 @@ class Mechanism:
                 f"expected at least as many agents as places, and two of these, where others join, got {agents} "
                 f"agents and places that somebody sees: {places}; register for the next season or session"
             )
-        if not self.flat or self.in_epochs or not (self.scans or self.ranks_slots):
+        if not self.flat or not (self.scans or self.ranks_slots):
             return f"mechanism {self.name!r} takes no agents while it runs; register for the next season or session"
         if not self.commits_to_arm and ends != "at-random":
             return (
@@ -350,12 +313,6 @@ class Mechanism:
             return [(horizon, self.arm_rounds)]
         return [(rounds, restart.arm_rounds(number)) for number, rounds in enumerate(restart.lengths(horizon), 1)]
 
-    def at_horizon(self, agents: int, horizon: int) -> Mechanism:
-        """Return the mechanism for this horizon: the fallback if it is too short to explore all agents."""
-        if self.fallback is not None and horizon < agents * self.agent_rounds:
-            return self.fallback
-        return self
-
     def to_dict(self) -> dict[str, Any]:
         """Return the mechanism as data; a level with a user's own function is None."""
         data: dict[str, Any] = {
@@ -368,10 +325,6 @@ class Mechanism:
             data["restart"] = self.clearing.to_dict()
         if self.score != "all":
             data["score"] = self.scoring.to_dict()
-        if self.sample:
-            data["sample"] = asdict(self.sample)
-        if self.fallback:
-            data["fallback"] = self.fallback.to_dict()
         if self.one_place_each:
             data["one_place_each"] = True
         return data
@@ -380,8 +333,6 @@ class Mechanism:
         words = [self.clearing.words(" x ".join(_brief(rule) for rule in self.rules))]
         if self.scoring.words:
             words.append(self.scoring.words)
-        if self.sample:
-            words.append(self.sample.words)
         if self.one_place_each:
             words.append("one place each")
         return ", ".join(words)
@@ -448,7 +399,6 @@ def mechanism_from_dict(
     if "segments" in data:
         parts = data["segments"].items()
         return SegmentedMechanism.of({name: mechanism_from_dict(own, rule_of) for name, own in parts})
-    sample, fallback = data.get("sample"), data.get("fallback")
     return Mechanism(
         name=data["name"],
         parameters=data.get("parameters", {}),
@@ -456,8 +406,6 @@ def mechanism_from_dict(
         arm=rule_of(data["arm"]),
         restart=restart_from(data.get("restart")),
         score=score_from(data.get("score", "all")),
-        sample=None if sample is None else (Admission if "first" in sample else Sample)(**sample),
-        fallback=None if fallback is None else mechanism_from_dict(fallback, rule_of),
         one_place_each=data.get("one_place_each", False),
     )
 
@@ -470,38 +418,16 @@ class Epoch(NamedTuple):
     mechanism: Mechanism
 
 
-def epoch_mechanism(mechanism: Mechanism, number: int, agents: int) -> Mechanism:
-    """Return the mechanism of an epoch, planned for the epoch's whole length even if the horizon cuts it short."""
-    planned: Mechanism = mechanism.clearing.plan(number, agents, mechanism.agent, mechanism.arm)
-    return planned
-
-
-def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoch]:
-    """Return the epochs up to the horizon, each with its mechanism; a single epoch 0 if the restart plans none.
-
-    >>> from cloneproof.mechanisms.restarts.hold_out_epochs import HoldOutEpochs
-    >>> from cloneproof.mechanisms.rules.etc import etc
-    >>> made = Mechanism(agent=etc(1), arm=etc(1), restart=HoldOutEpochs(2, 2, gap=0.5, agent_gap=0.5))
-    >>> [(epoch.number, epoch.rounds, str(epoch.mechanism)) for epoch in running_epochs(made, 2, 300)][-2:]
-    [(8, 128, 'etc(53) x etc(15), restart at the award, score on 23 fresh rewards'), \
-(9, 44, 'etc(59) x etc(17), restart at the award, score on 25 fresh rewards')]
-    """
-    if not mechanism.in_epochs:
-        return [Epoch(0, horizon, mechanism.at_horizon(agents, horizon))]
-    lengths = mechanism.clearing.lengths(horizon)
-    return [Epoch(k, rounds, epoch_mechanism(mechanism, k, agents)) for k, rounds in enumerate(lengths, 1)]
-
-
-def plain_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoch]:
-    """Return the epochs up to the horizon of any kind, each with a mechanism that knows of none.
+def plain_epochs(mechanism: Mechanism, horizon: int) -> list[Epoch]:
+    """Return the epochs up to the horizon, each with a mechanism that knows of none; a single epoch 0 without restarts.
 
     >>> from cloneproof.mechanisms.restarts.doubling import Doubling
     >>> from cloneproof.mechanisms.rules.etc import etc
-    >>> [(epoch.rounds, str(epoch.mechanism)) for epoch in plain_epochs(Mechanism(etc(1), restart=Doubling(2)), 1, 9)]
+    >>> [(epoch.rounds, str(epoch.mechanism)) for epoch in plain_epochs(Mechanism(etc(1), restart=Doubling(2)), 9)]
     [(2, 'etc(1)'), (2, 'etc(1)'), (4, 'etc(4)'), (1, 'etc(7)')]
     """
     if mechanism.flat_restart is None:
-        return running_epochs(mechanism, agents, horizon)
+        return [Epoch(0, horizon, mechanism)]
     return [
         Epoch(k, rounds, replace(mechanism, arm=replace(mechanism.arm, explore=explored), restart=None))
         for k, (rounds, explored) in enumerate(mechanism.flat_epochs(horizon), 1)

@@ -38,7 +38,7 @@ Fallback = Literal["best", "draw"]
 Streams = Literal["freeze", "run"]
 PageScores = Literal["clicks", "tests"]
 IndexKind = Literal[
-    "none", "mean", "ucb", "slow-ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "kl-moss", "posterior",
+    "none", "mean", "ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "posterior",
     "epsilon-greedy", "bars", "own",
 ]  # fmt: skip
 Priority = Callable[..., float]
@@ -222,7 +222,7 @@ class Rule:
             )
         if not isinstance(self.binarise, bool) or not isinstance(self.slots, Slots):
             raise MechanismError(
-                f"expected binarise of rule {self.name!r} as True or False and slots as cp.parts.Slots(..), got "
+                f"expected binarise of rule {self.name!r} as True or False and slots as Slots(..), got "
                 f"{brief(self.binarise)} and {brief(self.slots)}; give them so, or leave them out"
             )
         what = f"the exploration of rule {self.name!r}"
@@ -245,7 +245,7 @@ class Rule:
     @property
     def steady(self) -> bool:
         """Whether the index of a candidate depends on its own rewards alone, so that better ones never cost a round."""
-        return self.index in ("steady-ucb", "steady-kl-ucb", "kl-moss") and not self.commits
+        return self.index in ("steady-ucb", "steady-kl-ucb") and not self.commits
 
     @property
     def uniform(self) -> bool:
@@ -302,8 +302,8 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     Parameters
     ----------
     name : str
-        One of "bars", "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-moss",
-        "kl-ucb", "slow-ucb", "steady-kl-ucb", "steady-ucb", "streams", "thompson", "ucb", "uniform"; a name that an
+        One of "bars", "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-ucb",
+        "steady-kl-ucb", "steady-ucb", "streams", "thompson", "ucb", "uniform"; a name that an
         installed package gives to a rule of its own (entry points of the group `cloneproof.rules`); or
         "mymodule:my_rule", which is imported: a `Rule`, or a function that makes one from its options.
     **options
@@ -359,7 +359,7 @@ def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
                 "options"
             ) from problem
         if not isinstance(own, Rule):
-            raise MechanismError(f"expected {name!r} to make a Rule, got {brief(own)}; return cp.parts.Rule(..)")
+            raise MechanismError(f"expected {name!r} to make a Rule, got {brief(own)}; return a Rule(..)")
     elif options:
         raise MechanismError(f"expected no options for the rule {name!r}, got {', '.join(options)}; leave them out")
     return replace(own, source=name, options=options)

@@ -118,14 +118,9 @@ def _others(worst: Witness) -> str:
 
 def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
     """Why copies pay under the mechanism's structure; a general answer if no specific one is known."""
-    agent, arm, arms = mechanism.agent, mechanism.arm, sum(worst.copies)
-    if not mechanism.scoring.allows(arms):
-        return (
-            f"{arms:,} arms are more than the {mechanism.scoring.max_arms} that get a score, so the agent forgoes the "
-            "award; what it earns comes from the trial and from what happens where nobody has a score."
-        )
+    agent, arm = mechanism.agent, mechanism.arm
     uneven = len(set(worst.copies)) > 1
-    if agent is not None and agent.commits and not mechanism.scoring.partial and uneven:
+    if agent is not None and agent.commits and mechanism.scoring.counts_all and uneven:
         return (
             f"The agents compete by their average over a trial of {agent.explore:,} rounds, exploration included. "
             "Honest exploration gives every original its turn, and the average is that of good and bad ones. Copies "

@@ -21,10 +21,10 @@ from cloneproof.report.words import FIXED, not_shown, sentence, what_to_do
 MOST_PRODUCERS: Final = 12  # in the table: the first of the board, and as many who gain most
 LEAST_HEIGHT: Final = 0.1  # ranks that an axis of gains spans at least
 COLOURS: Final = (
-    "reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy",
+    "reservoir", "h-etc-r", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy",
     "reservoir-bars", "h-ucb",
 )  # fmt: skip
-UNEQUAL_COLOURS: Final = ("reservoir", "holdout-h-etc", "h-etc-r", "ucb1", "thompson")  # the ceiling is dotted
+UNEQUAL_COLOURS: Final = ("reservoir", "h-etc-r", "ucb1", "thompson")  # the ceiling is dotted
 
 
 def sections(study: BoardStudy) -> Iterable[Section]:

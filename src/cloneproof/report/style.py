@@ -77,22 +77,16 @@ LOOKS: dict[str, Look] = {
     "etc": Look("#117733"),
     "prior-independent-etc": Look("#999933", DASHED),
     "h-ucb": Look("#88ccee"),
-    "rh-ucb": Look("#4477aa", DASHED),
-    "s-ucb": Look("#777777", DASHED),
-    "rand-ucb": Look("#999999", DOTTED),
     "uniform-etc": Look("#ddcc77"),
     "h-etc-r": Look("#cc6677"),
-    "holdout-h-etc": Look("#44aa99"),
     "epsilon-greedy": Look("#aa4499", DOTTED),
     "thompson": Look("#882255", DOTTED),
     "h-thompson": Look("#cc3377", DASHED),
     "kl-ucb": Look("#666666", DOTTED),
-    "h-kl-ucb": Look("#aaaa00", DASHED),
     "reservoir": Look("#004488"),
     "reservoir-contest": Look("#0077bb", DASHED),
     "reservoir-index": Look("#33bbee", DOTTED),
     "reservoir-bars": Look("#ee7733"),
-    "holdout-kl-ucb": Look("#228833", DASHED),
 }
 OTHER = Look("#333333")
 

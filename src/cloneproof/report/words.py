@@ -254,7 +254,6 @@ def verdict_sentence(audit: Audit) -> str:
     worst, tolerance = audit.worst, audit.tolerance
     beyond = f" by more than {100 * tolerance:g}{NARROW}%" if tolerance else ""
     name, rounds = printable(worst.agent), f"{worst.horizon:,} rounds"
-    at = f", at 99{NARROW}%" if audit.sampled_proof else ""
     if audit.verdict == "exploitable" and not drawn(worst):
         return (
             f"Registering copies pays: {name} expects {number(worst.copied)} instead of {number(worst.honest)} in "
@@ -266,7 +265,7 @@ def verdict_sentence(audit: Audit) -> str:
             f"registering {copies_sentence(worst.copies)}."
         )
     if audit.verdict == "clone-proof":
-        proven = f"Registering copies does not pay{beyond}{at}, within the scope stated below."
+        proven = f"Registering copies does not pay{beyond}, within the scope stated below."
         if worst.argued:
             return f"{proven} No copies were evaluated."
         return (

@@ -53,8 +53,7 @@ def mechanism_text(mechanism: Mechanism) -> str:
 
 
 def _can_be_made_again(mechanism: Mechanism) -> bool:
-    named = all(rule.source or rule.to_dict() is not None for rule in mechanism.rules)
-    return named and (mechanism.fallback is None or _can_be_made_again(mechanism.fallback))
+    return all(rule.source or rule.to_dict() is not None for rule in mechanism.rules)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
@@ -71,8 +70,6 @@ def with_own_rules(mechanism: Mechanism) -> dict[str, Any]:
         used = getattr(mechanism, level)
         if used is not None and used.source:
             data[level] = {"own": used.source, "options": dict(used.options), "digest": rule_digest(used.source)}
-    if mechanism.fallback is not None:
-        data["fallback"] = with_own_rules(mechanism.fallback)
     return data
 
 

@@ -21,14 +21,6 @@ def test_withholding_pays_at_short_horizons_and_leaves_the_verdict_alone():
     assert all(0 not in one.copies for one in found.tried)
 
 
-def test_withholding_together_with_copies():
-    market = cp.Market([cp.Agent("ana", 4, cp.Discrete([0, 1], [0.1, 0.9]))], horizon=85)
-    mechanism = cp.mechanism("holdout-h-etc", arm_rounds=7, score_rounds=1, max_arms=4)
-    found = cp.audit(market, mechanism, also=("withholding",), search=cp.Search(copies=2))
-    assert found.also["withholding"].honest.value == pytest.approx(79.4, abs=0.05)
-    assert found.also["withholding"].copied.value >= 81.59
-
-
 def test_two_accounts_double_a_uniform_share():
     market = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=60)
     found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=2), agent="ana", also=("splitting",))

@@ -5,9 +5,10 @@ from dataclasses import replace
 import cloneproof as cp
 from cloneproof._discovery import factories
 from cloneproof.market.rewards import FAMILIES_PACKAGE, RewardFamily
+from cloneproof.mechanisms import Rule, Slots
 
 HALVES = cp.Discrete([0.25, 0.75], [0.5, 0.5])
-UCB_ON_SLOTS = replace(cp.rule("ucb"), slots=cp.parts.Slots(3))
+UCB_ON_SLOTS = replace(cp.rule("ucb"), slots=Slots(3))
 
 
 def worst_first(inputs):
@@ -15,7 +16,7 @@ def worst_first(inputs):
     return -inputs.mean
 
 
-GAMEABLE = cp.Mechanism(arm=cp.parts.Rule("worst first", worst_first, explore=1, slots=cp.parts.Slots(2)))
+GAMEABLE = cp.Mechanism(arm=Rule("worst first", worst_first, explore=1, slots=Slots(2)))
 
 
 def test_a_rule_on_slots_that_can_be_gamed_is_found():

@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.kernel import run_blocks
-from cloneproof.engines.monte_carlo.compiling import source_stamp
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.numba_runs import begin_run, close_run, rank_by_word
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
-from cloneproof.engines.monte_carlo.stepping.rounds import run_any
 from cloneproof.engines.reference import drawn_means
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
@@ -32,7 +28,6 @@ def job(mechanism, market=MARKET):
     ("mechanism", "names"),
     [
         (small("h-etc-r"), {"blocks"}),
-        (small("holdout-h-etc"), {"blocks"}),
         (small("h-etc-r", choice="greedy"), {"stepping"}),
         (small("thompson"), {"stepping"}),
         (small("h-ucb"), {"stepping"}),
@@ -41,12 +36,6 @@ def job(mechanism, market=MARKET):
 )
 def test_the_kernel_follows_the_structure(mechanism, names):
     assert kernel_for(job(mechanism))[0] in names
-
-
-def test_an_edit_of_the_sources_is_another_key_of_the_cache():
-    """Numba keys its cache by what a cached function closes over, and the kernels close over the stamp."""
-    for kernel in (run_any, run_blocks):
-        assert [cell.cell_contents for cell in kernel.py_func.__closure__] == [source_stamp()]
 
 
 KEPT = [*((small(name), MARKET) for name in CATALOGUE), (NOT_COMPILED, MARKET)]
@@ -76,9 +65,3 @@ def test_threads_do_not_matter(name):
     with ThreadPoolExecutor(2) as pool:
         pieces = list(pool.map(lambda first: outcomes(job(small(name)), first, 100), range(0, 400, 100)))
     assert np.array_equal(whole.payoff, np.concatenate([piece.payoff for piece in pieces]))
-
-
-@pytest.mark.parametrize("shared", [begin_run, close_run, rank_by_word])
-def test_what_kernels_share_is_part_of_each_where_it_takes_rows(shared):
-    """Otherwise kernels that two processes compiled call each other's, for rows of another type: a crash."""
-    assert shared.targetoptions["forceinline"]

@@ -1,21 +1,13 @@
 """Means and random words in bulk are those of the reference, bit for bit."""
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof import _randomness
-from cloneproof.engines.monte_carlo import compiling
 from cloneproof.engines.monte_carlo.job import Job, means_of_runs, run_streams
 from cloneproof.engines.reference import drawn_means
 from support.strategies import markets
-
-
-@given(st.integers(0, 2**64 - 1), st.integers(0, 2**40))
-def test_the_compiled_hash_is_the_hash(stream, index):
-    assert int(compiling.word(np.uint64(stream), np.uint64(index))) == _randomness.word(stream, index)
-    assert compiling.uniform(np.uint64(stream), np.uint64(index)) == _randomness.uniform(stream, index)
 
 
 @given(markets(), st.integers(0, 2**63 - 1), st.integers(0, 1000))

@@ -7,7 +7,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import CloneproofError
-from cloneproof.mechanisms import CATALOGUE
+from cloneproof.mechanisms import CATALOGUE, Rule, Slots
 from cloneproof.mechanisms.online.segment import Segment
 from cloneproof.mechanisms.online.streams import Coins
 from cloneproof.mechanisms.rules.etc import average
@@ -15,20 +15,15 @@ from support.sizes import LONG
 from support.strategies import small
 
 MOVES = 150 if LONG else 45
-EPOCHS = {"rates": (0.2, 0.8), "originals": 2, "horizon": "unknown"}
 SUMS = {"rounds": 3, "draws": 4, "coins": False}
-GREEDY = cp.parts.Rule("greedy slots", average, explore=4, binarise=True, slots=cp.parts.Slots(3))
+GREEDY = Rule("greedy slots", average, explore=4, binarise=True, slots=Slots(3))
 MECHANISMS = {name: small(name) for name in CATALOGUE} | {
     "best of draws": cp.mechanism("reservoir", rounds=2, draws=3, choose="best"),
     "contest by ucb": cp.mechanism("reservoir-contest", rounds=2, draws=3, horizon=120, contest="ucb"),
-    "in epochs": cp.mechanism("reservoir", agents=2, **EPOCHS),
-    "contest in epochs": cp.mechanism("reservoir-contest", **EPOCHS),
-    "hold-out in epochs": cp.mechanism("holdout-h-etc", max_originals=2, gap=0.4, agent_gap=0.4, horizon="unknown"),
     "sums": cp.mechanism("reservoir", threshold=1.9, **SUMS),
     "best of sums": cp.mechanism("reservoir", choose="best", **SUMS),
     "contest of sums": cp.mechanism("reservoir-contest", horizon=120, contest="ucb", **SUMS),
     "bar": cp.mechanism("reservoir-bars", bars=0.28, stake=3, draws=2),
-    "capped": cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2, max_arms=2),
     "one's own": cp.Mechanism(arm=GREEDY),
 }
 TWO = {"code": 0.3, "writing": 0.7}

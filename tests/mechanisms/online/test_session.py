@@ -86,7 +86,7 @@ def test_waiting_rounds_go_to_all_agents_in_turn_and_to_uniform_draws_of_their_a
     assert all(abs(count - 500) < 84 for count in Counter((d.agent, d.arm) for d in waiting).values())
 
 
-COMMITTING = ("etc", "h-etc-r", "holdout-h-etc")
+COMMITTING = ("etc", "h-etc-r")
 DELAYS = st.lists(st.integers(0, 9), min_size=1, max_size=7)
 
 
@@ -130,40 +130,6 @@ def test_ucb_uses_what_has_arrived_and_spreads_over_the_outstanding():
     live = cp.session(cp.mechanism("ucb1"), {"ana": 2, "bo": 2}, horizon=40, seed=4)
     counts = Counter((d.agent, d.arm) for d in (live.decide() for _ in range(40)))
     assert set(counts.values()) == {10}
-
-
-def test_hold_out_counts_fresh_rewards_of_the_committed_arm_only():
-    """An honest (1, 0) scores 1 where H-ETC-R's average would be diluted by its exploration."""
-    shape, world = {"ana": 2, "bo": 1}, {("ana", 0): 1.0, ("ana", 1): 0.0, ("bo", 0): 0.9}
-
-    def pays(agent, arm, pull):
-        return world[agent, arm]
-
-    held = cp.session(cp.mechanism("holdout-h-etc", arm_rounds=3, score_rounds=4, max_arms=2), shape, 60, seed=0)
-    assert {d.agent for d in play(held, 60, rewards=pays) if d.phase == "award"} == {"ana"}
-    averaged = cp.session(cp.mechanism("h-etc-r", agent_rounds=10, arm_rounds=3), shape, 60, seed=0)
-    assert {d.agent for d in play(averaged, 60, rewards=pays) if d.phase == "award"} == {"bo"}
-
-
-def test_too_many_arms_have_no_score_and_nobody_with_a_score_all_tie():
-    mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=2, max_arms=1)
-    winners = Counter()
-    for seed in range(200):
-        live = cp.session(mechanism, {"ana": 3, "bo": 1}, 20, seed=seed)
-        winners[play(live, 20, rewards=lambda agent, arm, pull: float(agent == "ana"))[-1].agent] += 1
-    assert winners == {"bo": 200}
-    for seed in range(200):
-        winners[play(cp.session(mechanism, {"ana": 3, "bo": 2}, 20, seed=seed), 20)[-1].agent] += 1
-    assert 55 < winners["ana"] < 145  # 200 fair coins: outside with probability below 1e-9
-
-
-def test_the_fallback_without_an_award_chooses_agents_uniformly():
-    """Whatever they pay: 2,000 fair coins are off by 120 or more with probability below 1e-6 (Hoeffding)."""
-    mechanism = cp.mechanism("holdout-h-etc", arm_rounds=200, score_rounds=2000, max_arms=2)
-    live = cp.session(mechanism, {"ana": 2, "bo": 2}, 2000, seed=0)
-    seen = play(live, 2000, rewards=lambda agent, arm, pull: float(agent == "ana"))
-    assert {d.phase for d in seen} == {"play"}
-    assert abs(sum(d.agent == "ana" for d in seen) - 1000) < 120
 
 
 @pytest.mark.parametrize("delay", [1, None])

@@ -26,8 +26,6 @@ MECHANISMS = {
     "best in a contest": cp.mechanism("reservoir-contest", rounds=1, draws=2, choose="best", contest="ucb", horizon=6),
     "index": cp.mechanism("reservoir-index", draws=2, constant=0.5),
     "bars": cp.mechanism("reservoir-bars", bars=0.5, stake=0.5, draws=2),
-    "unknown horizon": cp.mechanism("reservoir", market=MARKET, horizon="unknown"),
-    "contest, unknown horizon": cp.mechanism("reservoir-contest", market=MARKET, horizon="unknown"),
 }
 SMALL = [name for name in MECHANISMS if "unknown" not in name]
 TERMS = {"prompt": (5, 0), "late": (6, 2)}  # rounds, of them late

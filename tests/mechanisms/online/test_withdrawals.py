@@ -22,19 +22,13 @@ FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback=
 CONTEST = cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=60)
 INDEX = cp.mechanism("reservoir-index", draws=3, constant=0.7)
 BARS = cp.mechanism("reservoir-bars", bars=0.5, draws=3)
-PRIOR = cp.Discrete([0.3, 0.7], [0.5, 0.5])
-MARKET = cp.Market([cp.Agent(name, 2, PRIOR) for name in ("ana", "bo", "cy")], horizon=60)
-UNKNOWN = cp.mechanism("reservoir", market=MARKET, horizon="unknown")
-UNKNOWN_CONTEST = cp.mechanism("reservoir-contest", market=MARKET, horizon="unknown")
 UCB_ON_SLOTS = cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("best-of-draws", draws=2, rounds=2))
-ON_SLOTS = [FIRST_PASS, BEST, FRESH_DRAW, CONTEST, INDEX, BARS, UNKNOWN, UNKNOWN_CONTEST, UCB_ON_SLOTS]
+ON_SLOTS = [FIRST_PASS, BEST, FRESH_DRAW, CONTEST, INDEX, BARS, UCB_ON_SLOTS]
 ELSEWHERE = [
-    *(cp.mechanism(name) for name in ("ucb1", "thompson", "epsilon-greedy", "h-ucb", "s-ucb", "rh-ucb")),
+    *(cp.mechanism(name) for name in ("ucb1", "thompson", "epsilon-greedy", "h-ucb")),
     cp.mechanism("prior-independent-etc"),
     cp.mechanism("etc", arm_rounds=2, order="block"),
     cp.mechanism("h-etc-r", arm_rounds=2, agent_rounds=8),
-    cp.mechanism("holdout-h-etc", arm_rounds=2, score_rounds=3, max_arms=4),
-    cp.mechanism("holdout-kl-ucb", arm_rounds=2, max_arms=4, horizon=60),
 ]
 IDS = [mechanism.name for mechanism in ON_SLOTS]
 

@@ -1,9 +1,8 @@
 """Why no copies pay one agent at one horizon: the list of arguments, asked once before and once after a search.
 
 `ARGUMENTS`, at the end, has them in the order in which they are asked. Those of `theorems` need the case alone; those
-here need what a search found: sampled worlds that stand for all vectors (`sampled_worlds`); a complete search, where no
-vector of fewer than k arms pays, and vectors of k or more cannot because of their `ceiling` (`complete_search`). The
-proof that a function rests on is in its docstring.
+here need what a search found: a complete search, where no vector of fewer than k arms pays, and vectors of k or more
+cannot because of their `ceiling` (`complete_search`). The proof that a function rests on is in its docstring.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.analysis.audit.question import AuditCase, Question, most_earned
@@ -36,10 +34,8 @@ from cloneproof.errors import EngineError
 from cloneproof.market.market import MOST_ARMS, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rules.etc import etc
-from cloneproof.mechanisms.sample import Sample
 
 UNBOUNDED = math.inf  # The ceiling if none is known.
-MOST_WORLDS = 200  # More worlds than these are not sampled to stand for all vectors.
 MOST_MORE = 200  # A search takes in at most this many vectors beyond the grid to become complete.
 ON_SLOTS = (Basis.SCAN, Basis.COMPUTED)  # theorems on slots, which hold against any opponents
 ANYBODY = "no proof covers any opponents, of whom only some lists were tried"
@@ -67,10 +63,10 @@ def ceiling(case: AuditCase, arms: int) -> float:
     """
     if case.market.segments:
         return sum(ceiling(in_segment, arms) for in_segment in case.by_segment.values())
-    agent, running = case.agent, case.running
-    if not same_prior(agent) or agent.support is None or not running.keeps_all_arms or running.arm_rounds == 0:
+    agent, running = case.agent, case.mechanism
+    if not same_prior(agent) or agent.support is None or running.arm_rounds == 0:
         return UNBOUNDED
-    if running.in_epochs or running.draws or case.market.places:
+    if running.draws or case.market.places:
         return UNBOUNDED
     copies = (max(1, arms - agent.count + 1), *(1,) * (agent.count - 1))
     try:
@@ -88,9 +84,8 @@ def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> in
 
     most = originals + 1
     for in_segment in case.by_segment.values():
-        running = in_segment.running
+        running = in_segment.mechanism
         most = max(most, min(MOST_ARMS, in_segment.horizon // max(1, running.arm_rounds) + 1))
-        most = max(most, (running.scoring.max_arms or 0) + 1)
     if not low_enough(most):
         return None
     return max(originals + 1, smallest(lambda arms: arms >= most or low_enough(arms)))
@@ -98,7 +93,7 @@ def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> in
 
 def _never_erring(case: AuditCase, copies: CopyVector) -> float:
     """Return the payoff with deterministic rewards and a commitment, so that rounds do not depend on rewards."""
-    market, running = case.market, case.running
+    market, running = case.market, case.mechanism
     sure = Market(market.agents, market.horizon, market.share, "deterministic")
     committing = running if running.arm.commits_to_mean else replace(running, arm=etc(running.arm_rounds))
     return closed_form(sure, committing, case.copies(copies)).payoff[case.name].high
@@ -106,27 +101,20 @@ def _never_erring(case: AuditCase, copies: CopyVector) -> float:
 
 def _two_phases(case: AuditCase, copies: CopyVector) -> float:
     """Return the ceiling of a trial for all followed by an award, which counts if the agent can win it."""
-    running, rule = case.running, case.running.agent
+    running, rule = case.mechanism, case.mechanism.agent
     if rule is None or not rule.commits_to_mean:
         return UNBOUNDED
     trial, award = rule.explore, case.horizon - case.agents * rule.explore
-    score = running.scoring
-    chance = 1.0
-    if score.max_arms is not None:
-        if score.allows(sum(copies)):
-            return UNBOUNDED  # these must be searched
-        others = [other.count for other in case.market.agents if other.name != case.name]
-        chance = 0.0 if any(score.allows(count) for count in others) else 1.0 / case.agents
-    if chance and not running.clears_at_award:
+    if not running.clears_at_award:
         return _alone(case, copies, trial + award)
-    prize = _alone(case, copies, award) if chance and award else 0.0
-    return math.nextafter(_alone(case, copies, trial) + chance * prize * (1 + 1e-15), math.inf)
+    prize = _alone(case, copies, award) if award else 0.0
+    return math.nextafter(_alone(case, copies, trial) + prize * (1 + 1e-15), math.inf)
 
 
 def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
     """Return the ceiling if the agent alone has these rounds."""
     market = Market([case.agent], rounds, case.market.share, "deterministic")
-    arm = case.running.arm
+    arm = case.mechanism.arm
     mechanism = Mechanism(arm=etc(arm.explore, order=arm.order))
     return closed_form(market, mechanism, {case.name: copies}).payoff[case.name].high
 
@@ -145,27 +133,23 @@ def arms_in_play(case: AuditCase) -> int | None:
     *Corollary.* If no n >= 0 of s arms and no replication of fewer than s gains more than x, no replication gains more
     than x.
 
-    Two kinds of mechanisms have such a set, if every reward of an agent counts and nothing is cleared:
-
-    - those that keep a uniform sample of s arms of each agent from the start (RH-UCB);
-    - those whose arm level pulls every arm once, in a random order, before any a second time (UCB, KL-UCB): with T or
-      more arms and T rounds only new arms are pulled, so s = T.
+    There is such a set if every reward of an agent counts, nothing is cleared, and the arm level pulls every arm once,
+    in a random order, before any a second time (UCB, KL-UCB): with T or more arms and T rounds only new arms are
+    pulled, so s = T.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
     >>> market = Market([Agent(name, 2, Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=100)
-    >>> [arms_in_play(audit_case(market, mechanism(name), "ana")) for name in ("rh-ucb", "h-ucb", "ucb1")]
-    [4, 100, None]
+    >>> [arms_in_play(audit_case(market, mechanism(name), "ana")) for name in ("h-ucb", "ucb1")]
+    [100, None]
     """
-    running, arm = case.running, case.running.arm
+    running, arm = case.mechanism, case.mechanism.arm
     if case.box is not None or case.market.places or case.market.segments or (running.flat and case.agents > 1):
         return None
     if not running.never_clears or running.score != "all" or arm.draws or arm.order == "index":
         return None
-    if running.sample is None:
-        one_after_the_other = arm.explore >= 1 and (arm.order == "round-robin" or arm.explore == 1)
-        return case.horizon if one_after_the_other else None
-    return running.sample.size(case.horizon) if isinstance(running.sample, Sample) else None
+    one_after_the_other = arm.explore >= 1 and (arm.order == "round-robin" or arm.explore == 1)
+    return case.horizon if one_after_the_other else None
 
 
 def limit_worlds(case: AuditCase) -> dict[int, CopyVector]:
@@ -185,31 +169,6 @@ def alone(case: AuditCase, original: int) -> CopyVector:
     return tuple(int(k == original) for k in range(case.kinds.count))
 
 
-def worlds_that_suffice(case: AuditCase) -> list[CopyVector] | None:
-    """Return the worlds of the corollary of `arms_in_play`; None if there are too many.
-
-    An original alone stands in place of s copies of it.
-
-    >>> from cloneproof import Agent, Discrete, Market, mechanism
-    >>> from cloneproof.analysis.audit.question import audit_case
-    >>> market = Market([Agent(name, 2, Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=100)
-    >>> worlds_that_suffice(audit_case(market, mechanism("rh-ucb"), "ana"))
-    [(2, 1), (2, 2), (3, 1), (1, 0)]
-    """
-    arms = arms_in_play(case)
-    below = None if arms is None else all_below(case.kinds, arms, MOST_WORLDS)
-    if arms is None or below is None:
-        return None
-    full = list(islice(of_sum(case.kinds, arms, least=0), MOST_WORLDS + 1))
-    if len(below) + len(full) > MOST_WORLDS:
-        return None
-    single = [
-        alone(case, next(k for k, n in enumerate(world) if n)) if world.count(0) == len(world) - 1 else world
-        for world in full
-    ]
-    return list(dict.fromkeys([*below, *(world for world in single if world != case.kinds.honest)]))
-
-
 def more_vectors(case: AuditCase, honest: Payoff, arguments: KnownArguments, tolerance: float) -> list[CopyVector]:
     """Return the vectors that would make the search complete, if they are few enough."""
     enough = None if case in arguments else arms_that_suffice(case, honest.total, tolerance)
@@ -219,7 +178,7 @@ def more_vectors(case: AuditCase, honest: Payoff, arguments: KnownArguments, tol
 def complete_search(evidence: Evidence) -> Argument | None:
     """Argue that every vector of few arms was evaluated and does not pay, and that more arms explore too long."""
     case, result, honest = evidence.case, evidence.result, evidence.honest
-    if result is None or honest is None or result.covers:
+    if result is None or honest is None:
         return None
     arms = first_unsearched(case.kinds, result)
     bound = ceiling(case, arms)
@@ -231,28 +190,6 @@ def complete_search(evidence: Evidence) -> Argument | None:
         f"commitment that never errs they would earn at most {bound:.6g}, honesty earns {honest.value:.6g}"
     )
     return Argument(Basis.SEARCH, words)
-
-
-def sampled_worlds(evidence: Evidence) -> Argument | None:
-    """Argue by the corollary of `arms_in_play`, from simultaneous bounds."""
-    case, result, honest, tolerance = evidence.case, evidence.result, evidence.honest, evidence.tolerance
-    if result is None or honest is None or not result.covers:
-        return None
-    most = max((math.inf if bound is None else bound for bound in result.at_most.values()), default=math.inf)
-    if most <= tolerance:
-        kinds = {witness.gain.kind for witness in result.witnesses}
-        sure = "at 99 % in the limit of many runs" if "asymptotic" in kinds else "at 99 %"
-        arms = arms_in_play(case)
-        words = (
-            f"at most {arms} arms of the agent come into play, a random {arms} of those registered, so every vector of "
-            f"more is an average over the {len(result.at_most)} worlds with {arms} arms or fewer that were sampled "
-            f"(docs/audit.md; the proof is ours), and none of these gains more than {100 * tolerance:.3g} % of the "
-            f"honest payoff, {sure}"
-        )
-        return Argument(Basis.SAMPLED_WORLDS, words)
-    room = min(most * max(0.0, honest.high), most_earned(case.market, case.name) - max(0.0, honest.low))
-    why = f"of the {len(result.at_most)} worlds that stand for every vector, some may gain more than the tolerance"
-    return Argument(Basis.SAMPLED_WORLDS, why, settles=False, most=room)
 
 
 def not_ruled_out(evidence: Evidence) -> Argument | None:
@@ -305,7 +242,6 @@ ARGUMENTS: tuple[Callable[[Evidence], Argument | None], ...] = (
     lambda evidence: scan_theorem(evidence.case),
     lambda evidence: random_end_theorem(evidence.case, evidence.tolerance, evidence.clock, evidence.honest),
     lambda evidence: elementary(evidence.case),
-    sampled_worlds,
     complete_search,
     lambda evidence: theorem(evidence.case),
     not_ruled_out,
@@ -365,11 +301,11 @@ def against_anybody(case: AuditCase, argument: Argument | None) -> bool:
     """Return whether an argument settles the case whatever the others are and register.
 
     The theorems are about any opponents whose means and strategies do not depend on which of the agent's originals is
-    better. A search is, and so are samples, where the others cannot reach the agent: its rounds are given.
+    better. A search is where the others cannot reach the agent: its rounds are given.
     """
     if argument is None or not argument.settles:
         return False
-    return argument.basis not in (Basis.SEARCH, Basis.SAMPLED_WORLDS) or rounds_are_given(case)
+    return argument.basis is not Basis.SEARCH or rounds_are_given(case)
 
 
 def _against_any(case: AuditCase, known: Argument | None, found: Argument | None) -> Argument | None:

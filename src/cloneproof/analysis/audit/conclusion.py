@@ -15,7 +15,7 @@ from dataclasses import replace
 from cloneproof.analysis.audit.arguments import limit_worlds
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.other_deviations import OtherDeviations
-from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
+from cloneproof.analysis.audit.question import AuditCase, Question
 from cloneproof.analysis.audit.result import Audit, AuditScope, CopyLimit, DelayScope, Reason, TriedVectors, Verdict
 from cloneproof.analysis.audit.search_result import (
     BoundedDeviation,
@@ -30,7 +30,7 @@ from cloneproof.analysis.audit.search_result import (
     largest_of,
     simplest_of,
 )
-from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
+from cloneproof.analysis.audit.theorems import Argument, by_shares, error_exponent, scan_theorem, stages, theorem
 from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import in_groups
@@ -145,8 +145,6 @@ def conclude(
         by_segment=_by_segment(question, worst, samples) if question.market.segments else {},
         samples=samples,
         limits=limits,
-        sampled_proof=verdict == "clone-proof"
-        and any(argument.basis is Basis.SAMPLED_WORLDS for argument in arguments),
         gain_at_most=_ceiling(question, covered),
         more=next((result.more for result in results if result.more), "") if verdict == "undecided" else "",
     )
@@ -233,16 +231,14 @@ def is_flooded(case: AuditCase) -> bool:
     """Return whether ever more arms of one agent are served in every round, each at most once.
 
     The probability that every round serves a new copy then tends to 1, and the payoff to share T E[mean of the
-    original], whatever the others are. This holds if the rule explores each arm once in a random order, if the rule
-    `floods`, and if a sample of all arms is kept.
+    original], whatever the others are. This holds if the rule explores each arm once in a random order, and if it
+    `floods`.
     """
-    running, rule = case.running, case.running.arm
+    running, rule = case.mechanism, case.mechanism.arm
     if case.box is not None or not running.flat or not running.never_clears or rule.draws:
         return False
     if case.market.places or case.market.segments:
         return False
-    if not running.keeps_all_arms:
-        return True
     return rule.floods or (rule.explore >= 1 and rule.order != "index")
 
 
@@ -251,19 +247,18 @@ def delay_bound(case: AuditCase) -> tuple[float | None, str]:
 
     None if no bound is known.
     """
-    if case.market.segments or case.running.in_epochs:
-        runs = case.by_segment.values() if case.market.segments else epoch_cases(case)
-        bounds = [delay_bound(run) for run in runs]
+    if case.market.segments:
+        bounds = [delay_bound(run) for run in case.by_segment.values()]
         gains = [gain for gain, _ in bounds if gain is not None]
         return (sum(gains) if len(gains) == len(bounds) else None), bounds[-1][1]
-    rules = case.running.rules
+    rules = case.mechanism.rules
     if scan_theorem(case) is not None and len(rules) == 1:
         return 0.0, "each round is then still a scan, in the order in which tests are known"
     if not rules[0].commits and not rules[0].uniform:
         return None, f"the mechanism decides every round on what has arrived: {SIMULATED}"
     if theorem(case) is None:
         return None, "no theorem covers it then"
-    if len(rules) == 2 and case.running.clears_at_award and case.horizon >= case.agents * rules[0].explore:
+    if len(rules) == 2 and case.mechanism.clears_at_award and case.horizon >= case.agents * rules[0].explore:
         return _award_gain(case), "the trial waits at turns that do not depend on what is registered"
     gain = sum(rounds * math.exp(error_exponent(case.market, case.agent, m)) for rounds, m in stages(case))
     return gain, "a commitment waits on uniform draws, which may make the exploration of copies free"
@@ -271,7 +266,7 @@ def delay_bound(case: AuditCase) -> tuple[float | None, str]:
 
 def _award_gain(case: AuditCase) -> float:
     """Apply the theorem of docs/textbook/delays.md, part (a), to a trial and an award."""
-    agent, horizon, m = case.agent, case.horizon, case.running.arm_rounds
+    agent, horizon, m = case.agent, case.horizon, case.mechanism.arm_rounds
     assert agent.support is not None
     mistakes = horizon * math.exp(error_exponent(case.market, agent, m))
     if mistakes == 0:

@@ -32,7 +32,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds
-from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
+from cloneproof.analysis.audit.question import AuditCase, Question
 from cloneproof.analysis.audit.result import Audit, InformedGain, InformedResponse, KnowledgeGain, Naming
 from cloneproof.analysis.audit.search_result import ExactResult, SearchResult, best_of
 from cloneproof.analysis.audit.theorems import is_scan
@@ -126,7 +126,7 @@ def exact_informed_gain(case: AuditCase, engine: ExactEngine, max_copies: int, c
 def best_alone_suffices(case: AuditCase) -> bool:
     """Return whether the best original alone is always a best response: a scan over slots in every epoch."""
     family = case.market.family
-    return family.low >= 0 and family.high <= 1 and all(is_scan(epoch.running) for epoch in epoch_cases(case))
+    return family.low >= 0 and family.high <= 1 and is_scan(case.mechanism)
 
 
 def informed_vectors(kinds: OriginalKinds, means: Sequence[float], max_copies: int) -> list[CopyVector]:
@@ -220,16 +220,16 @@ def asks_for_ceiling(question: Question) -> bool:
     """Return whether agents are compared in every round, by all of their own rewards."""
     if question.opponents == "any" or question.box is not None:
         return False
-    mechanisms = [case.running for own in question.searched for case in own.by_segment.values()]
+    mechanisms = [case.mechanism for own in question.searched for case in own.by_segment.values()]
     compares = all(made.goes_on_comparing and not made.uniform_agents and not made.draws for made in mechanisms)
-    return compares and all(made.scoring.counts_all and made.unchanging for made in mechanisms)
+    return compares and all(made.scoring.counts_all and made.never_clears for made in mechanisms)
 
 
 def is_proven(case: AuditCase) -> bool:
     """Return whether the theorem's conditions hold: rewards of at least 0, in time, in one place."""
     market = case.market
     plain = market.positions is None and market.delays == "none" and market.family.low >= 0
-    return plain and all(in_segment.running.bounded_by_knowledge for in_segment in case.by_segment.values())
+    return plain and all(in_segment.mechanism.bounded_by_knowledge for in_segment in case.by_segment.values())
 
 
 def knowledge_gain(case: AuditCase, search: Search, clock: Deadline) -> KnowledgeGain:

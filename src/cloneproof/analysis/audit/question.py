@@ -11,11 +11,11 @@ from cloneproof._checks import number_in, one_of
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.engines.black_box import BlackBox
-from cloneproof.engines.plays import Play, plays
+from cloneproof.engines.plays import plays
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
 from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.market.segments import MeanLaw
-from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 
 MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
@@ -28,8 +28,7 @@ class AuditCase:
 
     agent: Agent
     market: Market
-    mechanism: Mechanism  # as declared, to be run among more agents (two accounts) or as a whole (engines)
-    running: Mechanism  # for these agents and this horizon: the declared one, or its fallback
+    mechanism: Mechanism
     kinds: OriginalKinds  # which of the agent's originals can be exchanged
     box: BlackBox | None = None  # for which `mechanism` is a placeholder
     others: Mapping[str, CopyVector] = field(default_factory=dict)  # who does not register honestly
@@ -71,7 +70,6 @@ class AuditCase:
                 agent=play.market.agents[self.place],
                 market=play.market,
                 mechanism=play.mechanism,
-                running=play.running,
             )
             for play in plays(self.market, self.mechanism)
         }
@@ -89,12 +87,9 @@ class AuditCase:
 def audit_cases(market: Market, mechanism: Auditable, names: Sequence[str]) -> dict[str, AuditCase]:
     """Return the case of each agent in a market."""
     box = mechanism if isinstance(mechanism, BlackBox) else None
-    play = Play("", market, _declared(mechanism, market))
-    agents = {agent.name: agent for agent in market.agents}
-    kinds = {name: kinds_of(agents[name], play.running.explores_as_registered) for name in names}
-    return {
-        name: AuditCase(agents[name], play.market, play.mechanism, play.running, kinds[name], box) for name in names
-    }
+    declared, agents = _declared(mechanism, market), {agent.name: agent for agent in market.agents}
+    kinds = {name: kinds_of(agents[name], declared.explores_as_registered) for name in names}
+    return {name: AuditCase(agents[name], market, declared, kinds[name], box) for name in names}
 
 
 def _unknown(*numbers: float) -> float:
@@ -125,20 +120,6 @@ def representatives(cases: Mapping[str, AuditCase]) -> dict[str, str]:
     exchangeable = all(rule.order != "index" for rule in rules)
     first: dict[tuple[MeanLaw, ...], str] = {}
     return {name: first.setdefault(case.agent.laws, name) if exchangeable else name for name, case in cases.items()}
-
-
-def epoch_cases(case: AuditCase) -> list[AuditCase]:
-    """Return a case for each epoch of a mechanism that restarts in epochs; else the case itself."""
-    epochs = running_epochs(case.running, case.agents, case.horizon)
-    return [
-        replace(
-            case,
-            market=case.market.with_horizon(epoch.rounds),
-            mechanism=epoch.mechanism,
-            running=epoch.mechanism,
-        )
-        for epoch in epochs
-    ]
 
 
 def most_earned(market: Market, name: str) -> float:
@@ -222,6 +203,6 @@ def checked_question(
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     cases = audit_cases(market, mechanism, agents)
     first_alike = representatives(cases)
-    if not all(case.running.ranks_slots for case in cases.values()):
+    if not all(case.mechanism.ranks_slots for case in cases.values()):
         check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
     return Question(market, cases, first_alike, slack, opponents, frozenset(others))

@@ -214,7 +214,7 @@ def draw_most_open(state: Race, postponed: list[RaceEntry]) -> Iterator[Draw]:
     """Propose pairs of the candidate with the highest upper bound, or a postponed look, while there is budget."""
     while True:
         drawn = state.pairs
-        left = sorted(state.not_ruled_out(state.bounding), key=state.gain_not_ruled_out, reverse=True)
+        left = sorted(state.not_ruled_out(state.candidates), key=state.gain_not_ruled_out, reverse=True)
         for entry in left:
             yield from state.draw_more(entry)
             if state.pairs > drawn:
@@ -251,7 +251,7 @@ def what_would_settle(state: Race) -> str:
 
 def race_results(state: Race) -> list[SearchResult]:
     """Return what was found, case by case."""
-    bounding = set(state.bounding)
+    bounding = set(state.candidates)
     why = f"{state.clock.words} were not enough for them"
     if state.clock.interrupted:
         why = "interrupted"
@@ -299,12 +299,8 @@ def race(
     budget: float | None,
     alpha: float = ALPHA,
     play: ChunkOutcomes[Any] = kernel_outcomes,
-    implied: frozenset[RaceEntry] = frozenset(),
 ) -> list[SearchResult]:
-    """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha.
-
-    `implied` candidates are known to gain no more than the largest of the others of their case.
-    """
+    """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha."""
     if budget is not None and candidates:
         clock.tell(0, 100, "compiling")
         _compile(candidates[0], search.seed, play)
@@ -313,7 +309,7 @@ def race(
     _draw_first_runs(candidates, search.seed, play)
     most = search.runs if search.runs is not None else (RUNS if clock.budget is None else NO_LIMIT)
     bounds, planned = search.bounds, in_order(candidates)
-    state = Race(tolerance, search.seed, alpha, planned, most, clock, budget, play, bounds, implied)
+    state = Race(tolerance, search.seed, alpha, planned, most, clock, budget, play, bounds)
     with until_interrupted(clock):
         run_search(state, proposed_draws(state))
     return race_results(state)

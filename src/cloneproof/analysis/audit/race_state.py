@@ -233,7 +233,6 @@ class Race:
     budget: float | None
     play: ChunkOutcomes[Any] = kernel_outcomes
     bounds: BoundsName = "asymptotic"
-    implied: frozenset[RaceEntry] = frozenset()  # planned, and bounded by the other planned ones
     looks: dict[RaceEntry, Draws] = field(default_factory=dict)
     confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
     tried: bool = False  # whether pairs were asked for
@@ -262,13 +261,6 @@ class Race:
         self.numbers |= dict.fromkeys(entries, len(self.generations))
         self.ranks |= {entry: rank for rank, entry in enumerate(entries)}
         self.generations.append(list(entries))
-
-    @property
-    def bounding(self) -> list[RaceEntry]:
-        """Candidates whose bounds bound all; without the implied ones once all others planned were looked at."""
-        others = [entry for entry in self.planned if entry not in self.implied]
-        implied = self.implied if all(entry in self.looks for entry in others) else frozenset()
-        return [entry for entry in self.candidates if entry not in implied]
 
     @property
     def done(self) -> bool:

@@ -24,7 +24,6 @@ class AuditState(StrEnum):
 
     ATTACK = "attack"  # a deviation surely pays
     PROOF = "proof"  # none does, by an argument that covers all of them
-    SAMPLED_PROOF = "none pays at 99 %"  # the same, by samples of worlds that stand for all of them
     NONE_TRIED_PAYS = "none tried pays"  # beyond the tolerance, and nothing covers the others
     OPEN = "open"  # some of those tried may pay, and time or runs were out
 
@@ -261,8 +260,6 @@ class Audit(Tabular):
         What ever more copies of an original tend to gain, if the audit sampled and the mechanism has such a limit.
     interrupted : bool
         Whether Ctrl-C ended it early.
-    sampled_proof : bool
-        Whether "clone-proof" rests on sampled worlds that stand for all deviations, and so holds at 99 %.
     gain_at_most : Estimate or None
         A ceiling on the gain of copies and withholding, in rewards (its upper end): proven, or without a guarantee if
         it is heuristic. None if no ceiling is known.
@@ -298,7 +295,6 @@ class Audit(Tabular):
     seconds: float = 0.0
     tried_at_most: float | None = None
     limits: tuple[CopyLimit, ...] = ()
-    sampled_proof: bool = False
     interrupted: bool = False
     gain_at_most: Estimate | None = None
     not_computed: dict[str, str] = field(default_factory=dict)
@@ -317,7 +313,7 @@ class Audit(Tabular):
         if self.verdict == "exploitable":
             return AuditState.ATTACK
         if self.verdict == "clone-proof":
-            return AuditState.SAMPLED_PROOF if self.sampled_proof else AuditState.PROOF
+            return AuditState.PROOF
         bounded = self.tried_at_most is not None and self.tried_at_most <= self.tolerance
         return AuditState.NONE_TRIED_PAYS if bounded else AuditState.OPEN
 

@@ -175,7 +175,6 @@ class SearchResult:
     samples: dict[CopyVector, SampledDeviation] = field(default_factory=dict)
     at_most: dict[CopyVector, float | None] = field(default_factory=dict)  # the largest bounds all candidates together
     worlds: dict[CopyVector, Witness] = field(default_factory=dict)  # without some originals, played only as bounds
-    covers: bool = False  # whether those of `at_most` bound every replication (`arguments.arms_in_play`)
     added: tuple[CopyVector, ...] = ()  # where the gain rose, in the order in which they were tried
     more: str = ""  # what more work would settle, in a sentence
 

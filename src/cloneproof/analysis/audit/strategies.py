@@ -8,7 +8,7 @@ confirms the best find of a quadrature.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
@@ -18,7 +18,6 @@ from cloneproof.analysis.audit.arguments import (
     against_anybody,
     limit_worlds,
     more_vectors,
-    worlds_that_suffice,
 )
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.analysis.audit.question import AuditCase, Question
@@ -84,7 +83,7 @@ def _too_many_states(case: AuditCase) -> bool:
     if sure or any(rule.commits for rule in case.mechanism.rules):
         return False
     slots = case.mechanism.draws * len(market.agents)
-    power = 2 * (slots or market.originals + case.mechanism.keeps_all_arms) - 1
+    power = 2 * (slots or market.originals + 1) - 1
     return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 
 
@@ -240,25 +239,19 @@ def sampled_results(
     elementary = _elementary(arguments)
     argued: list[SearchResult] = []
     candidates: list[RaceEntry] = []
-    complete: dict[AuditCase, list[CopyVector]] = {}
-    implied: set[RaceEntry] = set()
     for case in cases:
         vectors = _vectors(case, search.copies)
-        if case in elementary and case.running.scoring.max_arms is None:
+        if case in elementary:
             argued.append(argued_result(case, vectors[0], elementary[case]))
             continue
-        worlds, enough = limit_worlds(case), worlds_that_suffice(case)
-        wanted = dict.fromkeys([*vectors, *worlds.values(), *(enough or ())])
+        wanted = dict.fromkeys([*vectors, *limit_worlds(case).values()])
         candidates += [RaceEntry(case, vector) for vector in wanted]
-        if enough is not None:
-            complete[case] = enough
-            implied |= {RaceEntry(case, vector) for vector in wanted if vector not in enough}
     _check_size((entry.case for entry in candidates), clock)
     budget = None if clock.left is None else max(clock.left, 1e-3)
     if budget is not None and all(entry.case in arguments and arguments[entry.case].settles for entry in candidates):
         budget *= CHECKING_PART
-    raced = race(candidates, tolerance, search, clock, budget, play=play, implied=frozenset(implied))
-    results = [*argued, *(_with_argument(result, arguments, complete) for result in raced)]
+    raced = race(candidates, tolerance, search, clock, budget, play=play)
+    results = [*argued, *(_with_argument(result, arguments) for result in raced)]
     if not clock.interrupted and not any(result.evaluated for result in results):
         raise nothing_sampled(_first_pair(cases[0]), clock)
     return results
@@ -270,10 +263,8 @@ def _first_pair(case: AuditCase) -> list[Any]:
     return [kind(case.market, case.played, case.copies((number,) * len(case.kinds.honest))) for number in (1, 2)]
 
 
-def _with_argument(
-    result: SearchResult, arguments: KnownArguments, complete: Mapping[AuditCase, list[CopyVector]]
-) -> SearchResult:
-    """Return the result with the argument of its case, and whether it covers every vector.
+def _with_argument(result: SearchResult, arguments: KnownArguments) -> SearchResult:
+    """Return the result with the argument of its case.
 
     A case that an argument settles and of which nothing was played in time is argued, as it would be with more time.
     """
@@ -282,8 +273,7 @@ def _with_argument(
         first, *others = result.left_out
         argued = argued_result(case, first, argument)
         return replace(argued, left_out={vector: result.left_out[vector] for vector in others})
-    covers = case in complete and all(vector in result.at_most for vector in complete[case])
-    return replace(result, argument=_elementary(arguments).get(case), covers=covers)
+    return replace(result, argument=_elementary(arguments).get(case))
 
 
 def _elementary(arguments: KnownArguments) -> KnownArguments:

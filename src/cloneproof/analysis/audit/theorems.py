@@ -1,10 +1,9 @@
 """Arguments that cover every number of copies: why no replication can pay, before anything is computed.
 
-Each takes a case and returns a sentence, or None if its conditions do not hold. Three are elementary. Four are theorems
-of docs/textbook/hold-out.md, whose proofs are ours alone; a verdict that rests on one says so. Those about an award
-also need the agent's means to be exchangeable given everything about the others, which holds in a market with
-independent agents. These are about replications (every original at least once): they do not cover withholding, several
-accounts and priors that differ between originals.
+Each takes a case and returns a sentence, or None if its conditions do not hold. Three are elementary. One is the
+theorem on commitment (docs/textbook/commitment.md), whose proof is ours alone; a verdict that rests on it says so.
+These are about replications (every original at least once): they do not cover withholding, several accounts and priors
+that differ between originals.
 
 *The scan theorem* (docs/textbook/reservoir.md): neither copies nor withholding pay under rules that reach an agent's
 arms only through uniform draws with replacement and test them on coins: first pass and best of draws, flat or followed
@@ -19,8 +18,7 @@ random (docs/textbook/index-on-slots.md, docs/textbook/bars-on-slots.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 from itertools import pairwise
@@ -29,10 +27,9 @@ from typing import Any, cast
 import numpy as np
 import scipy
 
-from cloneproof.analysis.audit.question import AuditCase, epoch_cases, most_earned
-from cloneproof.bounds import log_mistake, pairs_apply
+from cloneproof.analysis.audit.question import AuditCase, most_earned
+from cloneproof.bounds import log_mistake
 from cloneproof.bounds.index import expected_gain_ceiling
-from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MechanismError, OutOfTimeError
@@ -42,11 +39,6 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.scores.champions import Champions
 
-INDEPENDENT = (
-    "others whose means and strategies do not depend on which of the agent's originals is better (its means are "
-    "exchangeable given everything about the others)"
-)
-CONDITION = "e_m(u, v) T v <= m (v - u) / l for every two values u < v of the prior"
 ROUNDING = 1e-9  # A theorem's condition must hold with this to spare, for the floats it is checked in.
 SCANS = ("first-pass", "best-of-draws")
 ENDING = ("falling-kl-ucb", "bars")
@@ -90,13 +82,9 @@ class Basis(Enum):
     """What an argument rests on."""
 
     ELEMENTARY = auto()
-    COMMITMENT = auto()  # step 1 of the hold-out proof
-    HOLD_OUT = auto()
-    CONTEST = auto()
-    CAPPED = auto()
+    COMMITMENT = auto()
     SCAN = auto()
     SEARCH = auto()  # every vector of fewer arms was evaluated, and more explore too long
-    SAMPLED_WORLDS = auto()  # which stand for every vector; holds at 99 %
     COMPUTED = auto()  # without a guarantee, so that no verdict rests on it
     SEGMENTS = auto()  # different arguments in different segments
 
@@ -116,48 +104,22 @@ def elementary(case: AuditCase) -> Argument | None:
     """Return an argument that needs no theorem, or None."""
     if case.market.places:  # these are about one arm a round
         return None
-    if case.running.in_epochs:
-        return in_every_epoch(case, elementary)
     return _indistinguishable(case) or _blind(case) or _unlearned(case)
 
 
 def theorem(case: AuditCase) -> Argument | None:
-    """Return a theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
-    if case.market.places:
-        return None
-    if case.running.in_epochs:
-        return in_every_epoch(case, theorem)
-    return _commitment(case) or _holdout(case) or _contest(case) or _capped(case)
-
-
-def in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], Argument | None]) -> Argument | None:
-    """Epochs restart with the same means, so payoffs add up: what pays in no epoch does not pay."""
-    in_epochs = [argument(epoch) for epoch in epoch_cases(case)]
-    last = in_epochs[-1]
-    if last is None or None in in_epochs:
-        return None
-    return replace(last, words=f"in every epoch, of which the last one: {last.words}")
+    """Return the theorem on commitment where its conditions hold, or None."""
+    return None if case.market.places else _commitment(case)
 
 
 def rounds_are_given(case: AuditCase) -> bool:
     """Return whether an agent's number of rounds depends neither on rewards nor on what is registered."""
     if case.agents == 1:
         return True
-    rule = case.running.agent
+    rule = case.mechanism.agent
     if rule is None:
         return False
     return rule.uniform or (rule.commits_to_mean and case.horizon < case.agents * rule.explore)
-
-
-def is_contest(mechanism: Mechanism) -> bool:
-    """Return whether a steady index compares agents by fresh rewards of their chosen arms, from the same round on."""
-    agent, arm, score = mechanism.agent, mechanism.arm, mechanism.scoring
-    if agent is None or not agent.steady or not mechanism.unchanging:
-        return False
-    if not arm.commits_to_mean or not score.fresh or score.max_arms is None:
-        return False
-    start = score.skipped_rounds(1, arm.explore, False)
-    return start == score.max_arms * arm.explore < agent.explore
 
 
 def same_prior(agent: Agent) -> bool:
@@ -168,12 +130,11 @@ def same_prior(agent: Agent) -> bool:
 def _indistinguishable(case: AuditCase) -> Argument | None:
     """Argue that all arms of the agent have the same mean, and that the choice of agents ignores arms.
 
-    The agent's rewards are then the same sequence whatever it registers. Too many arms can only lose a hold-out score,
-    which never helps.
+    The agent's rewards are then the same sequence whatever it registers.
     """
     agent = case.agent
     one_mean = agent.count == 1 or (agent.support is not None and len(agent.support) == 1)
-    if one_mean and (not case.running.flat or case.agents == 1):
+    if one_mean and (not case.mechanism.flat or case.agents == 1):
         return Argument(
             Basis.ELEMENTARY,
             "every arm that the agent can register has the same mean, and agents are chosen without regard to arms: "
@@ -184,7 +145,7 @@ def _indistinguishable(case: AuditCase) -> Argument | None:
 
 def _blind(case: AuditCase) -> Argument | None:
     """Neither agents nor arms are chosen by their rewards, and all arms are equally good before rewards come."""
-    if same_prior(case.agent) and case.running.arm.uniform and rounds_are_given(case):
+    if same_prior(case.agent) and case.mechanism.arm.uniform and rounds_are_given(case):
         return Argument(
             Basis.ELEMENTARY,
             "neither the agent nor the arm is chosen by rewards, and the originals are exchangeable: every round is "
@@ -195,9 +156,9 @@ def _blind(case: AuditCase) -> Argument | None:
 
 def _unlearned(case: AuditCase) -> Argument | None:
     """Exploration lasts to the end whatever is registered, so no reward is ever used."""
-    if not case.running.keeps_all_arms or not same_prior(case.agent) or not rounds_are_given(case):
+    if not same_prior(case.agent) or not rounds_are_given(case):
         return None
-    if case.running.draws:
+    if case.mechanism.draws:
         return None  # slots are explored, whose number is not that of the arms
     if all(rounds <= case.agent.count * arm_rounds for rounds, arm_rounds in stages(case)):
         return Argument(
@@ -209,9 +170,9 @@ def _unlearned(case: AuditCase) -> Argument | None:
 
 
 def _commitment(case: AuditCase) -> Argument | None:
-    """Step 1 of the hold-out proof: (l - 1) exp(-m gap^2) <= m / (l H) in each stage of at most H rounds."""
-    agent, running = case.agent, case.running
-    if not running.keeps_all_arms or not running.arm.commits_to_mean or not rounds_are_given(case):
+    """Step 1 of the theorem on commitment: (l - 1) exp(-m gap^2) <= m / (l H) in each stage of at most H rounds."""
+    agent, running = case.agent, case.mechanism
+    if not running.arm.commits_to_mean or not rounds_are_given(case):
         return None
     if not same_prior(agent) or agent.support is None:
         return None
@@ -221,88 +182,15 @@ def _commitment(case: AuditCase) -> Argument | None:
             return None
     return Argument(
         Basis.COMMITMENT,
-        "a theorem (docs/textbook/hold-out.md, step 1 of the proof; not a computation, and the proof is ours): the "
+        "a theorem (docs/textbook/commitment.md; not a computation, and the proof is ours): the "
         "exploration of m rounds per arm meets (l - 1) exp(-m gap^2) <= m / (l T), so what copies add in exploration "
         "costs more than they can gain, for every number of copies",
     )
 
 
-def _holdout(case: AuditCase) -> Argument | None:
-    """Apply the pairs theorem, e_m(u, v) T v <= m (v - u) / l, or its corollary for a gap; trial and award must fit."""
-    score = case.running.scoring
-    if not (score.fresh and score.same_number) or not (_award(case) and (_pairs_hold(case) or _gap_holds(case))):
-        return None
-    return Argument(
-        Basis.HOLD_OUT,
-        "the hold-out theorem (docs/textbook/hold-out.md; not a computation, and the proof is ours): scores count "
-        f"fresh rewards only, and m meets {CONDITION}, which covers every number of copies, against {INDEPENDENT}",
-    )
-
-
-def _contest(case: AuditCase) -> Argument | None:
-    """Apply the contest theorem for steady indices, which are monotone, under the same condition."""
-    running, rule = case.running, case.running.agent
-    if not is_contest(running) or rule is None or not same_prior(case.agent) or case.agent.support is None:
-        return None
-    if not running.scoring.allows(case.agent.count) or case.horizon < case.agents * rule.explore:
-        return None
-    if not (_pairs_hold(case) or _gap_holds(case)):
-        return None
-    return Argument(
-        Basis.CONTEST,
-        "the contest theorem (docs/textbook/hold-out.md, section 8; not a computation, and the proof is ours): agents "
-        "are compared by fresh rewards from the same round on, with an index of their own rewards alone, and m meets "
-        f"{CONDITION}, which covers every number of copies, against {INDEPENDENT}",
-    )
-
-
-def _capped(case: AuditCase) -> Argument | None:
-    """Apply the capped theorem: the same condition, every reward counts, and no score above K <= floor(M/m) arms."""
-    score, rule, m = case.running.scoring, case.running.agent, case.running.arm_rounds
-    if score.partial or score.max_arms is None or rule is None or score.max_arms * m > rule.explore:
-        return None
-    if not (_award(case) and _gap_holds(case)):
-        return None
-    return Argument(
-        Basis.CAPPED,
-        "the capped theorem (docs/textbook/capped-h-etc-r.md; not a computation, and the proof is ours): agents with "
-        f"more than {score.max_arms} arms have no score, so that a trial explores each arm for m rounds, and m meets "
-        "(l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies, "
-        f"against {INDEPENDENT}",
-    )
-
-
-def _award(case: AuditCase) -> bool:
-    """ETC on both levels that commits, an award that restarts, and originals that have a score."""
-    agent, running, rule = case.agent, case.running, case.running.agent
-    if rule is None or not running.keeps_all_arms or not running.clears_at_award:
-        return False
-    if not (rule.commits_to_mean and running.arm.commits_to_mean) or not same_prior(agent) or agent.support is None:
-        return False
-    return running.scoring.allows(agent.count) and case.horizon >= case.agents * rule.explore
-
-
-def _gap_holds(case: AuditCase) -> bool:
-    """(l - 1) exp(-m gap^2) <= m gap / (l T), with a margin for rounding."""
-    agent, m = case.agent, case.running.arm_rounds
-    assert agent.support is not None
-    gap = math.log(smallest_gap(agent.support))
-    return error_exponent(case.market, agent, m) <= math.log(m) + gap - math.log(agent.count * case.horizon) - ROUNDING
-
-
-def _pairs_hold(case: AuditCase) -> bool:
-    """Check the pairs theorem's condition at a slightly longer horizon, as a margin for rounding."""
-    family, agent = case.market.family, case.agent
-    assert agent.support is not None
-    coins = family.law == "coin" and case.running.arm_rounds <= LARGEST_EXACT
-    tail: TailBound = "exact" if coins else "chernoff" if family.low >= 0 and family.high <= 1 else "sub-gaussian"
-    horizon = case.horizon + 1 + case.horizon // 10**6
-    return pairs_apply(agent.count, agent.support, case.running.arm_rounds, horizon, tail, family.spread)
-
-
 def stages(case: AuditCase) -> list[tuple[int, int]]:
     """(most rounds, exploration rounds per arm) of each stage; the agent's arm statistics are cleared at its start."""
-    running, horizon = case.running, case.horizon
+    running, horizon = case.mechanism, case.horizon
     if running.agent is None:
         return running.flat_epochs(horizon)
     trial, m = running.agent.explore, running.arm_rounds
@@ -326,23 +214,21 @@ def error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
 
 def scan_theorem(case: AuditCase) -> Argument | None:
     """Return the theorem in a sentence if its conditions hold for the agent; else None."""
-    if case.running.in_epochs:
-        return in_every_epoch(case, scan_theorem)
     family, agent = case.market.family, case.agent
-    if not (is_scan(case.running) or _streams(case.running)) or not same_prior(agent):
+    if not (is_scan(case.mechanism) or _streams(case.mechanism)) or not same_prior(agent):
         return None
     if family.law == "normal" and not case.market.places:
-        return None if any(rule.binarise for rule in case.running.rules) else Argument(Basis.SCAN, GAUSSIAN_SCAN)
-    if not (family.low >= 0 and family.high <= 1 and case.running.arm.binarise):
+        return None if any(rule.binarise for rule in case.mechanism.rules) else Argument(Basis.SCAN, GAUSSIAN_SCAN)
+    if not (family.low >= 0 and family.high <= 1 and case.mechanism.arm.binarise):
         return None
-    if case.running.streams or case.market.places:
-        passes = not case.running.flat or case.running.arm.slots.threshold is not None
-        return None if passes else Argument(Basis.SCAN, STREAMS if case.running.streams else PAGES)
+    if case.mechanism.streams or case.market.places:
+        passes = not case.mechanism.flat or case.mechanism.arm.slots.threshold is not None
+        return None if passes else Argument(Basis.SCAN, STREAMS if case.mechanism.streams else PAGES)
     support = agent.support
     checked = (
         "the odds of any two means in [0, 1]" if support is None else f"the odds of the {len(support)} possible means"
     )
-    status = MACHINE_CHECKED if case.running.flat else CONTEST_CHECKED
+    status = MACHINE_CHECKED if case.mechanism.flat else CONTEST_CHECKED
     return Argument(
         Basis.SCAN,
         f"the scan theorem (docs/textbook/reservoir.md; {status}): arms are touched only through uniform "
@@ -353,13 +239,13 @@ def scan_theorem(case: AuditCase) -> Argument | None:
 
 def _streams(running: Mechanism) -> bool:
     """Return whether it is our mechanism of streams."""
-    return running.flat and running.unchanging and _is_one_of(running.arm, ("streams",))
+    return running.flat and running.never_clears and _is_one_of(running.arm, ("streams",))
 
 
 def is_scan(running: Mechanism) -> bool:
     """Return whether it is a scan over draws that the theorem covers: one of our rules, flat or with a contest."""
     arm, agent, score = running.arm, running.agent, running.scoring
-    if not _is_one_of(arm, SCANS) or not running.unchanging:
+    if not _is_one_of(arm, SCANS) or not running.never_clears:
         return False
     if agent is None:
         return True
@@ -373,8 +259,7 @@ def by_shares(case: AuditCase) -> bool:
 
     Then a list with copies earns what its shares earn as weights on distinct items, whatever anybody knows.
     """
-    epochs = [epoch.running for in_segment in case.by_segment.values() for epoch in epoch_cases(in_segment)]
-    return all(run.draws > 0 and run.keeps_all_arms and run.scoring.max_arms is None for run in epochs)
+    return all(in_segment.mechanism.draws > 0 for in_segment in case.by_segment.values())
 
 
 def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
@@ -396,7 +281,7 @@ def random_end_theorem(case: AuditCase, tolerance: float, clock: Deadline, hones
     if ceiling is None:
         return None
     agent, market = case.agent, case.market
-    proven, words = not ceiling.heuristic, BARS_WORDS if case.running.bar else INDEX_WORDS
+    proven, words = not ceiling.heuristic, BARS_WORDS if case.mechanism.bar else INDEX_WORDS
     if proven and ceiling.high == 0:
         return Argument(Basis.SCAN, f"{words}; {ceiling.method}", ceiling=ceiling)
     alike = all(other.priors == agent.priors for other in market.agents)
@@ -422,11 +307,11 @@ def random_end_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | No
     """
     if not _ends_at_random(case):
         return None
-    if case.running.bar is not None:
+    if case.mechanism.bar is not None:
         return Estimate(0.0, 0.0, "exact", "nothing is gained")
     most, proven = _index_ceiling(case, clock)
     half, words = case.market.share / 2, "summed over cells of the prior's rates"
-    if min(case.agent.count, case.running.draws) <= 2:
+    if min(case.agent.count, case.mechanism.draws) <= 2:
         words = "with at most two originals or two slots nothing is gained"
     if proven:
         return Estimate(half * most, half * most, "exact", words)
@@ -435,7 +320,7 @@ def random_end_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | No
 
 def _index_ceiling(case: AuditCase, clock: Deadline | None) -> tuple[float, bool]:
     """Return the ceiling of the index on slots, and whether it is proven."""
-    rule, prior = case.running.arm, cast("Any", case.agent.priors[0])  # hashable
+    rule, prior = case.mechanism.arm, cast("Any", case.agent.priors[0])  # hashable
     numbers = case.agent.count, rule.draws, rule.parameters[0], case.horizon
     left = None if clock is None or clock.left is None else max(0.0, clock.left - UNPROVEN_SECONDS)
     try:
@@ -467,8 +352,8 @@ def _bins(prior: Prior) -> list[tuple[float, float, float]]:
 
 def _ends_at_random(case: AuditCase) -> bool:
     """Return whether the theorem of the index on slots, or of bars, applies to this case."""
-    running, family = case.running, case.market.family
+    running, family = case.mechanism, case.market.family
     ours = running.ranks_slots and _is_one_of(running.arm, ENDING) and running.flat
-    alone = running.unchanging
+    alone = running.never_clears
     at_random = case.market.ends == "at-random" and same_prior(case.agent)
     return ours and alone and at_random and family.low >= 0 and family.high <= 1

@@ -236,12 +236,11 @@ class Phases:
         return self.mechanism.explores_as_registered and (self.trial < needed or 0 < self.award < needed)
 
 
-ScorePiece = tuple[Sums | None, float]  # the law of the sum that is scored (None: no score), what an award then pays
+ScorePiece = tuple[Sums, float]  # the law of the sum that is scored, what an award then pays
 
 
 def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: RewardLaw) -> ScoreLaw:
     """Return the score of an agent, averaged over its realised means."""
-    scored = phases.mechanism.scoring.counted_in(phases.trial)
     ordered = phases.order_matters(sum(original.copies for original in originals))
     parts: list[tuple[Array, Array, float, float]] = []
     for weight, runs in realisations(originals, ordered):
@@ -250,7 +249,7 @@ def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: Reward
             continue
         share = float(weight)
         for sums, award in _pieces(runs, phases, rewards):
-            scores, law = (np.array([-np.inf]), np.ones(1)) if sums is None else rewards.scores(sums, scored)
+            scores, law = rewards.scores(sums, phases.trial)
             parts.append((scores, law, share, share * award))
     scores = np.unique(np.concatenate([part[0] for part in parts]))
     chances, awards = np.zeros(len(scores)), np.zeros(len(scores))
@@ -265,7 +264,7 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> list[ScoreP
     """Return the joint law of score and award given the means, by the type of the chosen arm."""
     types = merge_equal_means(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
-    score, restart = phases.mechanism.scoring, phases.mechanism.clears_at_award
+    restart = phases.mechanism.clears_at_award
     groups, chosen = commitment_of_types(types, m, rewards)
 
     def fresh(rounds: int) -> float:
@@ -284,16 +283,6 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> list[ScoreP
         awards = [fresh(phases.award)] * len(types)
     else:
         awards = [float(Fraction(mean) * phases.award) for mean, _ in types]
-    if not score.allows(arms):
-        paid = awards[0] if restart or len(types) == 1 else fresh(phases.trial + phases.award) - fresh(phases.trial)
-        return [(None, paid)]
-    if score.fresh:
-        rounds = score.counted_in(phases.trial)
-        pieces: list[ScorePiece] = [
-            (rewards.mixture([(chances[0] * count, rewards.pulls(rounds, mean))]), award)
-            for (mean, count), chances, award in zip(types, chosen.chances, awards, strict=True)
-        ]
-        return pieces
     if len(types) == 1:
         return [(rewards.pulls(phases.trial, types[0][0]), awards[0])]
     if phases.trial >= arms * m:

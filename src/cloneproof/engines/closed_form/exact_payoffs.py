@@ -131,7 +131,7 @@ class Problem:
 
 def expected_rewards(problem: Problem) -> list[float]:
     """Return each agent's expected reward."""
-    if problem.mechanism.in_epochs or problem.mechanism.flat_restart is not None:
+    if problem.mechanism.flat_restart is not None:
         return _in_epochs(problem)
     if problem.mechanism.draws:
         rewards = bar_rewards if problem.mechanism.bar else reservoir_rewards
@@ -149,7 +149,7 @@ def expected_rewards(problem: Problem) -> list[float]:
 
 def _in_epochs(problem: Problem) -> list[float]:
     """Add up expectations over epochs with fresh statistics; the means stay the same."""
-    plan = plain_epochs(problem.mechanism, len(problem.agents), problem.horizon)
+    plan = plain_epochs(problem.mechanism, problem.horizon)
     epochs = [expected_rewards(replace(problem, mechanism=own.mechanism, horizon=own.rounds)) for own in plan]
     return [math.fsum(earned) for earned in zip(*epochs, strict=True)]
 
@@ -210,8 +210,8 @@ def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> 
 
     Those that are counted before the last commitment, and the reward itself.
     """
-    if mechanism.in_epochs or mechanism.flat_restart is not None:
-        plan = plain_epochs(mechanism, agents, horizon)
+    if mechanism.flat_restart is not None:
+        plan = plain_epochs(mechanism, horizon)
         return max(most_coins(epoch.mechanism, copies, agents, epoch.rounds) for epoch in plan)
     if mechanism.draws:
         counted = mechanism.draws * mechanism.arm_rounds
@@ -251,7 +251,7 @@ def closed_form(
     >>> closed_form(market, mechanism("etc", arm_rounds=2), {"ana": (1, 1)}).payoff["ana"].value
     5.0
     """
-    running, at_random = mechanism.at_horizon(len(market.agents), market.horizon), market.ends == "at-random"
+    running, at_random = mechanism, market.ends == "at-random"
     if (running.bar is not None) != at_random:
         ends = ("at its horizon", "at random") if at_random else ("at random under bars", "at its horizon")
         raise EngineError(
@@ -366,8 +366,8 @@ def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[
 
 def _is_sharp(market: Market, running: Mechanism, points: int) -> bool:
     """Whether the judged averages are sharper than the distance of two points."""
-    running = plain_epochs(running, len(market.agents), market.horizon)[-1].mechanism
+    running = plain_epochs(running, market.horizon)[-1].mechanism
     rounds = running.arm_rounds
     if running.commits_to_agent:
-        rounds = max(rounds, running.scoring.counted_in(running.agent_rounds))
+        rounds = max(rounds, running.agent_rounds)
     return market.family.spread / math.sqrt(rounds) < 1.0 / points

@@ -19,8 +19,7 @@ LAWS: Final = ("coin", "point", "normal")  # families whose rewards add up in la
 def blocks_apply(job: Job) -> bool:
     """Whether every level explores and then commits (or agents are chosen uniformly) on rewards that add up in law."""
     mechanism = job.mechanism
-    plain = mechanism.keeps_all_arms and mechanism.scoring.counts_all and not mechanism.in_epochs
-    return plain and mechanism.uncommitted_part is None and job.market.family.law in LAWS
+    return mechanism.scoring.counts_all and mechanism.uncommitted_part is None and job.market.family.law in LAWS
 
 
 def play_blocks(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:

@@ -18,7 +18,6 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Final
 
-from cloneproof.engines.monte_carlo import numba_kernels
 from cloneproof.engines.monte_carlo.committing import blocks_apply, play_blocks
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
 from cloneproof.engines.monte_carlo.pages import (
@@ -46,14 +45,11 @@ KERNELS: Final[Kernels] = (
     ("slots", slots_apply, play_slots),  # the same, pull by pull
     ("index on slots", falling_applies, play_slot_blocks),  # the same loop, slots ranked by an index or by a bar
     ("stepping", stepping_applies, play_stepping),  # all other rules, round by round
-    ("blocks", numba_kernels.blocks_apply, numba_kernels.play_blocks),  # hold-out scores
-    ("stepping", numba_kernels.stepping_applies, numba_kernels.play_stepping),  # these, and samples
 )
 
 SLATE_KERNELS: Final[Kernels] = (
     ("laboratory", laboratory_applies, play_laboratory),  # reservoirs
     ("ranked pages", ranked_pages_apply, play_ranked_pages),  # usual bandits
-    ("ranked pages", numba_kernels.ranked_pages_apply, numba_kernels.play_ranked_pages),  # other indices
 )  # for markets with positions, page by page, which no other kernel plays
 
 TO_RANDOM_ENDS: Final = (play_slot_blocks, play_slots)
@@ -76,23 +72,16 @@ def slow_reason(job: Job) -> str | None:
         return "a rule of one's own is sampled in plain Python: pip install 'cloneproof[rules]' to compile it"
     if job.market.ends == "at-random":
         return "no compiled kernel plays this mechanism to a random end: the reference simulator does, which is slow"
-    if not job.mechanism.in_epochs:
-        return None
-    return (
-        "no compiled kernel takes these epochs with mechanisms of their own: the reference simulator runs them, which "
-        "is slow"
-    )
+    return None
 
 
 # Nanoseconds of a usual core, as measured over the catalogue: for a round and for each candidate that it looks at, and
 # on pages for each candidate. Of what is not listed, any other rule's.
 LOOKS_NS: Final = {
     "ucb": (20.0, 4.0, 15.0),
-    "slow-ucb": (20.0, 4.0, 15.0),
     "epsilon-greedy": (10.0, 1.4, 12.0),
     "posterior": (0.0, 40.0, 45.0),
     "kl-ucb": (100.0, 20.0, 700.0),
-    "kl-moss": (100.0, 20.0, 500.0),
     "steady-kl-ucb": (100.0, 20.0, 500.0),
 }
 OTHER_NS: Final = (200.0, 40.0, 70.0)
@@ -125,7 +114,7 @@ def _round_ns(job: Job, on_pages: bool) -> float:
     skips = on_pages or usual_bandit(job) in ("ucb", "epsilon-greedy")
     total = 0.0
     for rule, candidates in zip(job.mechanism.rules, (arms,) if job.mechanism.flat else (agents, own), strict=True):
-        stepped = rule.index in ("ucb", "slow-ucb", "epsilon-greedy") and not skips
+        stepped = rule.index in ("ucb", "epsilon-greedy") and not skips
         of_round, of_candidate, on_page = OTHER_NS if stepped else LOOKS_NS.get(rule.index, OTHER_NS)
         if not rule.commits:
             total += candidates * on_page if on_pages else of_round + candidates * of_candidate

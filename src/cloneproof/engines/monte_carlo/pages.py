@@ -20,7 +20,7 @@ LONGEST: Final = 10**8  # pages that are stepped one by one
 def laboratory_applies(job: Job) -> bool:
     """Whether the job is a reservoir on pages, on coins."""
     mechanism, market = job.mechanism, job.market
-    rule, alone = mechanism.arm, mechanism.flat and mechanism.unchanging
+    rule, alone = mechanism.arm, mechanism.flat and mechanism.never_clears
     fits = alone and market.family.law == "coin" and market.ends == "at-horizon" and rule.slots.threshold is None
     fits = fits and rule.draws > 0 and rule.binarise and (rule.commits or mechanism.streams)
     return bool(market.places) and fits and (rule.slots.streams != "run" or _filled(job) == len(market.agents))

@@ -34,7 +34,7 @@ def posterior_blocks_apply(job: Job) -> bool:
 
 def _applies(job: Job) -> bool:
     mechanism, market = job.mechanism, job.market
-    plain = mechanism.flat and mechanism.unchanging and mechanism.fallback is None and mechanism.scoring.counts_all
+    plain = mechanism.flat and mechanism.never_clears and mechanism.scoring.counts_all
     rule = mechanism.arm
     usual = rule.index == "posterior" and not (rule.explore or rule.commits or rule.draws)
     return plain and usual and market.family.law == "coin" and not market.places and market.ends == "at-horizon"

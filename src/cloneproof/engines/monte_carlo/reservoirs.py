@@ -32,7 +32,7 @@ def slots_apply(job: Job) -> bool:
     """Whether the job's mechanism tests slots, flat or before a contest of champions, on rewards the kernel knows."""
     mechanism, agent, rule, family = job.mechanism, job.mechanism.rules[0], job.mechanism.arm, job.market.family
     tests = rule.draws > 0 and rule.commits and rule.index == "mean" and family.law != "own"
-    if not tests or mechanism.in_epochs or mechanism.fallback is not None:
+    if not tests:
         return False
     if not mechanism.flat and not (holds_contest(agent) and type(mechanism.scoring) is Champions):
         return False
@@ -49,7 +49,7 @@ def falling_applies(job: Job) -> bool:
     """Whether the job's mechanism ranks slots by the index or by a bar, on coins."""
     mechanism, rule = job.mechanism, job.mechanism.arm
     ranked = rule.slots.falling and rule.index in ("steady-kl-ucb", "bars")
-    return mechanism.flat and mechanism.fallback is None and ranked and job.market.family.law == "coin"
+    return mechanism.flat and ranked and job.market.family.law == "coin"
 
 
 def play_slots(job: Job, means: FloatArray, streams: WordArray, results: RunResults, blocks: bool = False) -> None:
@@ -87,7 +87,7 @@ def _records(job: Job, blocks: bool) -> tuple[Record, Record]:
         part=bar.part if bar else 0.0,
         contest_kl=agent.index == "steady-kl-ucb",
         contest_raw=not agent.binarise,
-        after=min(mechanism.scoring.skipped_rounds(0, rule.explore, False), most),
+        after=min(mechanism.scoring.skipped_rounds, most),
         turns=min(mechanism.agent_rounds, most),
         contest_width=0.0 if mechanism.flat else float(agent.parameters[0]),
         family=family_record(job, unit),

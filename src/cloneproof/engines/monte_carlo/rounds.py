@@ -31,10 +31,8 @@ USES_LOGARITHM: Final = ("ucb", "kl-ucb", "own")  # or may, as a user's function
 def stepping_applies(job: Job) -> bool:
     """Whether the kernel knows the rules and the rewards, or compiles them; all arms count, and all rewards."""
     mechanism = job.mechanism
-    plain = not mechanism.draws and mechanism.keeps_all_arms and mechanism.scoring.counts_all
-    if not plain or mechanism.in_epochs or mechanism.fallback is not None:
-        return False
-    if any(rule.index not in KINDS or rule.siblings for rule in mechanism.rules):
+    plain = not mechanism.draws and mechanism.scoring.counts_all
+    if not plain or any(rule.index not in KINDS or rule.siblings for rule in mechanism.rules):
         return False
     there = [rule for rule in mechanism.rules if rule.index == "own"]
     family = job.market.family
@@ -113,22 +111,20 @@ def usual_bandit(job: Job) -> Bandit | None:
     UCB also with two levels, and its sums are those by original.
     """
     mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
-    if not mechanism.never_clears or not mechanism.scoring.counts_all or mechanism.fallback is not None:
+    if not mechanism.never_clears or not mechanism.scoring.counts_all:
         return None
-    if _has_table(rule) and (mechanism.flat or _has_table(mechanism.rules[0], or_slow=True)):
+    if _has_table(rule) and (mechanism.flat or _has_table(mechanism.rules[0])):
         known = family.law in ("coin", "point")
         within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
         return "ucb" if known and within else None
-    flat = mechanism.flat and mechanism.keeps_all_arms and family.law == "coin"
+    flat = mechanism.flat and family.law == "coin"
     usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
     if flat and usual and rule.index == "posterior" and not rule.parameters:
         return "thompson"
     return "epsilon-greedy" if flat and usual and rule.index == "epsilon-greedy" else None
 
 
-def _has_table(rule: Rule, or_slow: bool = False) -> bool:
+def _has_table(rule: Rule) -> bool:
     """Whether a rule is UCB as its table has it, with a constant for which no float overflows or vanishes."""
-    if rule.index != "ucb" and not (or_slow and rule.index == "slow-ucb"):
-        return False
-    explores_once = rule.explore == 1 and rule.order == "round-robin"
-    return explores_once and not rule.commits and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9
+    usual = rule.index == "ucb" and rule.explore == 1 and rule.order == "round-robin"
+    return usual and not rule.commits and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError, brief
-from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, checked_mechanism, epoch_mechanism
+from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, checked_mechanism
 from cloneproof.mechanisms.online.laboratory import LaboratoryState
 from cloneproof.mechanisms.online.registration import Allocation, Page, Pauses, Registration, Withdrawals
 from cloneproof.mechanisms.online.slate import Attention, places_of, slate_state
@@ -115,26 +115,22 @@ class Segment:
         self.coins = coins_of(self.mechanism, substream(own, COINS_STREAM), registration.agent_keys)
         self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn, pauses)
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
-        running = self.mechanism.at_horizon(len(registration.names), horizon)
-        self._setup = StateSetup(running, registration, horizon, *streams, self.withdrawals)
+        self._setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals)
         self.epoch, self.chances = 0, list[float | None]()
         self.state: Any
         if self.places:
-            self.state = slate_state(self._setup._replace(mechanism=self.mechanism), attention)
-        elif running.in_epochs or running.flat_restart is not None:
+            self.state = slate_state(self._setup, attention)
+        elif self.mechanism.flat_restart is not None:
             self._begin_epoch(1)
         else:
             self.state = initial_state(self._setup)
 
     def _begin_epoch(self, epoch: int) -> None:
-        """Go on with the mechanism of an epoch, and statistics of its own; waiting rounds of flat ones go on."""
-        whole, version = self._setup.mechanism, epoch
-        if whole.in_epochs:
-            own, version = epoch_mechanism(whole, epoch, len(self.registration.names)), 2 * epoch
-        else:
-            own = replace(whole, arm=replace(whole.arm, explore=whole.clearing.arm_rounds(epoch)), restart=None)
-        state = initial_state(self._setup._replace(mechanism=own, first=version))
-        if self.epoch and not whole.in_epochs:
+        """Go on with the exploration of an epoch, and statistics of its own; waiting rounds go on."""
+        whole = self.mechanism
+        own = replace(whole, arm=replace(whole.arm, explore=whole.clearing.arm_rounds(epoch)), restart=None)
+        state = initial_state(self._setup._replace(mechanism=own, first=epoch))
+        if self.epoch:
             state.neutral = self.state.neutral
         self.epoch, self.state = epoch, state
 
@@ -143,7 +139,7 @@ class Segment:
         round_ = self.round + 1
         if self.epoch:
             most = 1  # an epoch may end at any round
-            if round_ > self._setup.mechanism.clearing.epoch_end(self.epoch):
+            if round_ > self.mechanism.clearing.epoch_end(self.epoch):
                 self._begin_epoch(self.epoch + 1)
         allocation, number = self.state.next_run(round_, most)
         self.round += number
@@ -212,8 +208,6 @@ class Segment:
     def to_data(self) -> dict[str, Any]:
         """Return what changes as it runs; all but `round` and `joined` are as in the file of a session without any."""
         coins, machine = self.coins, self.state.to_dict()
-        if self._setup.mechanism.in_epochs:
-            machine = {"epoch": self.epoch, "running": machine}
         return {
             **({} if self.name is None else {"round": self.round, "joined": self.registration.joined}),
             **({"out": sorted(self.withdrawals.out)} if self.withdrawals.arms else {}),
@@ -225,10 +219,7 @@ class Segment:
     def restore(self, data: Mapping[str, Any]) -> None:
         self.round, machine = data.get("pages", data["round"]), data["machine"]
         self.withdrawals.out.update(data.get("out", ()))
-        if self._setup.mechanism.in_epochs:
-            self._begin_epoch(machine["epoch"])
-            machine = machine["running"]
-        elif self.epoch:
+        if self.epoch:
             self._begin_epoch(machine["version"])
         self.state.leave_out()
         self.state.restore(machine)

@@ -146,7 +146,7 @@ class Session(Participants):
         """Return the terms of a segment (None: of the whole session), and its last round."""
         mechanism, horizon, attention = self.terms.parts[name]
         if self.registration.weights:
-            check_takes_weights(mechanism.at_horizon(len(self.registration.names), horizon))
+            check_takes_weights(mechanism)
         own = None if name is None else number
         last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, horizon)
         return SegmentTerms(name, own, mechanism, horizon, last, attention)

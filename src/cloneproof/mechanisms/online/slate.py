@@ -24,7 +24,7 @@ SlateState = LaboratoryState | TopArmsState | TopAgentsState
 def check_takes_positions(mechanism: Mechanism) -> None:
     """Refuse a mechanism that cannot fill a page of several places."""
     rule, name = mechanism.arm, mechanism.name
-    flat = mechanism.flat and mechanism.unchanging
+    flat = mechanism.flat and mechanism.never_clears
     if flat and rule.draws and rule.commits and rule.slots.threshold is not None:
         raise MechanismError(
             f"mechanism {name!r} takes the best of its draws where a page has positions, got a threshold; leave it out"

@@ -11,7 +11,6 @@ withdrawn arm is reached, that is, would be played. Then its agent is out, and t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,9 +25,7 @@ from cloneproof.mechanisms.online.streams import (
     FALLBACK_STREAM,
     LEVELS_STREAM,
     ORDER_STREAM,
-    SAMPLE_STREAM,
     TIE_STREAM,
-    sampled,
 )
 from cloneproof.mechanisms.rule import Rule
 
@@ -177,9 +174,8 @@ class OneLevelState(FlatState):
 
     def __init__(self, setup: StateSetup) -> None:
         super().__init__(setup)
-        mechanism, registration, horizon, stream, *_ = setup
-        held = [own for agent in range(len(registration.names)) for own in self._held(registration, agent)]
-        arms = sampled(held, mechanism.sample, horizon, substream(stream, SAMPLE_STREAM))
+        mechanism, registration, *_ = setup
+        arms = [own for agent in range(len(registration.names)) for own in self._held(registration, agent)]
         self.candidates = [(agent, arm) for _, agent, arm in arms]
         self.position = {arm: k for k, arm in enumerate(self.candidates)}
         self.keys = [key for key, _, _ in arms]
@@ -294,15 +290,15 @@ class SlotState(FlatState):
 class TwoLevelState(RunningState):
     """A hierarchical mechanism: an agent first, then one of its arms.
 
-    While agents are tried, an agent's turns come in stages of equal length: the m rounds of an arm, up to the arms that
-    may have a score, or all pulls of all draws. A stage begins when all rewards of the agent's earlier turns are in. A
+    While agents are tried, an agent's turns come in stages of equal length: the m rounds of an arm, or all pulls of all
+    draws. A stage begins when all rewards of the agent's earlier turns are in. A
     commitment to an agent begins when those of all agents are. Rounds until then are neutral and no part of the
-    schedule, which therefore does not depend on what was registered. An agent with too many arms and the winner of an
-    award wait on uniform draws from their own arms (docs/textbook/delays.md).
+    schedule, which therefore does not depend on what was registered. The winner of an award waits on uniform draws from
+    its own arms (docs/textbook/delays.md).
     """
 
     def __init__(self, setup: StateSetup) -> None:
-        mechanism, registration, horizon, stream, slots, withdrawals, first = setup
+        mechanism, registration, _, stream, slots, withdrawals, first = setup
         above, arm = mechanism.rules
         self.withdrawals = withdrawals
         self.mechanism, self.registration, self.on_slots = mechanism, registration, mechanism.draws > 0
@@ -310,11 +306,7 @@ class TwoLevelState(RunningState):
         self.clears = mechanism.clears_at_award
         self.staged = mechanism.awards
         self.version = self.first = first
-        self.arms: list[list[int]] = []
-        for count, keys in zip(registration.arms, registration.arm_keys, strict=True):
-            own: list[tuple[Any, ...]] = [(keys[arm], arm) for arm in range(count)]
-            lots = substream(stream, SAMPLE_STREAM, registration.agent_keys[len(self.arms)])
-            self.arms.append([arm for _, arm in sampled(own, mechanism.sample, horizon, lots)])
+        self.arms = [list(range(count)) for count in registration.arms]
         self.position = [{arm: k for k, arm in enumerate(kept)} for kept in self.arms]
         keys = registration.agent_keys
         self.agents = self._new_level(above, above.explore, level_stream(self.stream, first, 0), keys)
@@ -322,7 +314,6 @@ class TwoLevelState(RunningState):
         self._last = self.inner[0]
         self.neutral = NeutralRounds(registration, stream, withdrawals)
         self.outstanding = [0] * len(self.inner)  # rewards of each agent that a next phase waits for
-        self._read_score(above)
         self._read_stages(above, arm)
         self.leave_out()
 
@@ -345,21 +336,12 @@ class TwoLevelState(RunningState):
                 level.leave_out(skipped)
         self.agents.leave_out(out)
 
-    def _read_score(self, rule: Rule) -> None:
-        """Read the parts of the score that are needed in every round, by agent."""
-        score, explore = self.mechanism.scoring, self.mechanism.arm_rounds
-        rewards = math.inf if score.rounds is None else score.rounds
-        self.counts_all, self.fresh = score.counts_all, score.fresh
-        self.most = [rewards if score.allows(arms) else 0 for arms in self.registration.arms]
-        self.skipped = [score.skipped_rounds(len(kept), explore, rule.commits) for kept in self.arms]
-
     def _read_stages(self, agent: Rule, arm: Rule) -> None:
         """Compute the turns in a stage, and the turn that ends the last stage with a successor."""
         self.stage = self.last_stage = 0
         if arm.commits:
             self.stage = arm.explore * (arm.draws or 1)
-            most = self.mechanism.scoring.max_arms or agent.explore // self.stage
-            self.last_stage = min((1 if arm.draws else most) * self.stage, agent.explore)
+            self.last_stage = min((1 if arm.draws else agent.explore // self.stage) * self.stage, agent.explore)
 
     def _inner(self) -> list[Level | SlotLevel]:
         """Return the level of each agent, whose candidates are its arms or draws from them."""
@@ -430,12 +412,8 @@ class TwoLevelState(RunningState):
 
     def _scores(self, i: int) -> bool:
         """Whether the reward of this round counts towards the score of agent i."""
-        if self.counts_all:
-            return True
-        agents = self.agents
-        if agents.judged[i] >= self.most[i] or agents.decided[i] < self.skipped[i]:
-            return False
-        return not self.fresh or self.inner[i].choice is not None
+        score = self.mechanism.scoring
+        return score.counts_all or (self.agents.decided[i] >= score.skipped_rounds and self.inner[i].choice is not None)
 
     def _waiting_round(self) -> Allocation:
         i, arm, chance = self.neutral.turn()

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from cloneproof._checks import count
-from cloneproof._randomness import Stream, substream, uniform, word
+from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError
 from cloneproof.mechanisms.arithmetic import log, log_ratio
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.registration import Allocation
-from cloneproof.mechanisms.sample import Admission, Sample
 
 SEED_LIMIT: Final = 1 << 63
 KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from it
 STATE_STREAM, COINS_STREAM, END_STREAM, SEGMENTS_STREAM = 0, 1, 2, 4
 """Of a session: what its mechanism draws, the coins that binarise rewards, its end where that is drawn,
 and (by number) the segments, each of which has all of these but what slots hold."""
-LEVELS_STREAM, SAMPLE_STREAM, NEUTRAL_STREAM = range(3)
-"""Of the state of a mechanism: its levels (then by version and key), its sample of the arms, and waiting rounds."""
+LEVELS_STREAM, NEUTRAL_STREAM = 0, 2
+"""Of the state of a mechanism: its levels (then by version and key), and waiting rounds."""
 EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM = range(4)
 """Of a level: order of exploration, ties, a coin for the round, and a draw for each candidate."""
 SLOT_STREAM = 5
@@ -28,16 +27,6 @@ ORDER_STREAM, FALLBACK_STREAM = range(2)
 """Of a timetable of slots: the order of the agents, and whose fresh draw is the fallback."""
 CONTEST_PLACE = 0
 """Of an agent's coins: those of the contest; 1, 2, .. are those of its draws."""
-
-
-def sampled(
-    arms: Sequence[tuple[Any, ...]], sample: Sample | Admission | None, horizon: int, stream: Stream
-) -> Sequence[tuple[Any, ...]]:
-    """Return the arms that take part, in the given order; which do depends on keys, which come first, not on places."""
-    if sample is None:
-        return arms
-    ranks = sorted(range(len(arms)), key=lambda number: word(stream, arms[number][0]))
-    return [arms[number] for number in sorted(ranks[: sample.kept(len(arms), horizon, stream)])]
 
 
 def checked_seed(seed: object) -> int:

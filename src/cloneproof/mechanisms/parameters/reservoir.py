@@ -8,33 +8,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import scipy
 
 from cloneproof._checks import listed, number_in
 from cloneproof._randomness import substream, uniform
-from cloneproof.errors import MechanismError, brief
+from cloneproof.errors import MechanismError
 from cloneproof.laws.best import best_round
 from cloneproof.laws.pages import PageMarket
 from cloneproof.laws.points import points
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
-from cloneproof.mechanisms.mechanism import Claim, Mechanism
+from cloneproof.mechanisms.mechanism import Claim
 from cloneproof.mechanisms.parameters.bars_tuning import tune_bar
 from cloneproof.mechanisms.parameters.page_tuning import tune_pages
 from cloneproof.mechanisms.parameters.reservoir_tuning import TunedReservoir, tune_contest, tune_reservoir
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
-from cloneproof.mechanisms.restarts.reservoir_epochs import ReservoirEpochs
 from cloneproof.mechanisms.rule import positive, rounds_number
-from cloneproof.mechanisms.rules.first_pass import first_pass
-from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
 
 SOURCE = "the scan theorem"
 CHECKED = "checked by machine for rewards of finitely many values (`make prove`)"
 CONTEST_CHECKED = f"{CHECKED}, given that the contest pays a better champion no less, which is our proof"
-UNKNOWN = "unknown"
 INDEX_CONSTANT = 1.5  # constant of the index on slots: the cheapest of those tried at click rates
 WORLDS = 400  # samples of all means, to tune the index on slots
 MOST_MEANS = 40_000  # means that are drawn in all samples together
@@ -79,13 +75,11 @@ def reservoir_parameters(
     given: Given,
     *,
     agents: int | None = None,
-    horizon: int | Literal["unknown"] | None = None,
+    horizon: int | None = None,
     originals: int | None = None,
     rates: Sequence[float] | None = None,
 ) -> Derived:
     """Tune pulls, draws and threshold to about the smallest exact regret; given values are kept."""
-    if isinstance(horizon, str):
-        return _in_epochs("reservoir", market, given, horizon, originals, rates)
     raw = _raw_sums("reservoir", market, given)
     if not {"rounds", "draws"} - given.keys():
         return Derived(raw)
@@ -108,8 +102,6 @@ def reservoir_contest_parameters(
 ) -> Derived:
     """Tune the pulls, draws and threshold that find champions, and the constant of their contest."""
     horizon = given.get("horizon")
-    if isinstance(horizon, str):
-        return _in_epochs("reservoir-contest", market, given, horizon, originals, rates)
     rounds = horizon if horizon is not None else market.horizon if market is not None else None
     raw = _raw_sums("reservoir-contest", market, given)
     if raw and market is not None:  # the bonus of rewards in [0, 1], whose deviation is at most a half, to this scale
@@ -175,37 +167,6 @@ def _tuned(numbers: dict[str, Any], given: Given, proven: tuple[Claim, ...], *co
     """Return the tuned numbers that are not given; what they cost is claimed if none is."""
     missing = {key: value for key, value in numbers.items() if key not in given}
     return Derived(missing, proven if given else (*proven, *cost))
-
-
-def reservoir_in_epochs(
-    rates: Sequence[float], originals: int, horizon: str = UNKNOWN, contest: bool = False
-) -> Mechanism:
-    """Build a reservoir for an unknown horizon: doubling epochs, each with parameters for its length."""
-    arm = first_pass(draws=1, rounds=1, threshold=1)
-    agent = steady_kl_ucb(rounds=2) if contest else None
-    return Mechanism(agent=agent, arm=arm, restart=ReservoirEpochs(tuple(rates), originals, contest))
-
-
-def _in_epochs(
-    name: str, market: Market | None, given: Given, horizon: str, originals: int | None, rates: Sequence[float] | None
-) -> Derived:
-    if horizon != UNKNOWN:
-        raise MechanismError(f"expected a horizon in rounds or 'unknown', got {brief(horizon)}; give one of them")
-    fixed = sorted(given.keys() - {"horizon"})
-    if fixed:
-        raise MechanismError(
-            f"expected no {fixed[0]} where the horizon is unknown, got {brief(given[fixed[0]])}; epochs have their own"
-        )
-    if market is None and (rates is None or originals is None):
-        raise MechanismError(f"mechanism {name!r} without a horizon needs rates and originals, or market=..; give them")
-    if rates is None and market is not None:
-        rates = sorted(
-            {value for agent in market.agents for prior in agent.priors for value, _ in points(prior, 6, "even")}
-        )
-    count = originals if originals is not None or market is None else market.most_originals
-    parameters = {"horizon": UNKNOWN, "rates": list(rates or ()), "originals": count, "contest": name != "reservoir"}
-    claim = CLONE_PROOF if name == "reservoir" else CONTEST_CLONE_PROOF
-    return Derived(parameters, (claim,), reservoir_in_epochs)
 
 
 def _on_pages(market: Market, given: Given, kind: str, claim: Claim) -> Derived:

@@ -6,13 +6,14 @@ never inferred from what was registered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from cloneproof.bounds import etc_rounds
+from cloneproof.bounds import etc_rounds, trial_rounds
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import Claim, Mechanism, running_epochs
+from cloneproof.mechanisms.mechanism import Claim, Mechanism
+from cloneproof.mechanisms.rule import rounds_number
 
 SMALLEST_GAP = 1e-7  # smallest gap for which m, which grows with its inverse square, stays below about 10^15
 
@@ -22,12 +23,11 @@ Given = Mapping[str, Any]
 class Derived(NamedTuple):
     """What a theorem derives from a market and given parameters: the missing ones, and the claims.
 
-    Empty claims leave the mechanism's own. `build` makes a variant of the mechanism in its place.
+    Empty claims leave the mechanism's own.
     """
 
     parameters: Mapping[str, Any]
     claims: tuple[Claim, ...] = ()
-    build: Callable[..., Mechanism] | None = None
 
 
 def known_gap(market: Market) -> float:
@@ -59,6 +59,15 @@ def uniform_etc_parameters(market: Market, given: Given, factor: float = 2.0) ->
     return Derived({"arm_rounds": etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)})
 
 
+def h_etc_r_parameters(market: Market, given: Given, factor: float = 2.0) -> Derived:
+    """Derive m by Theorem 4 and M by Theorem 5."""
+    if "arm_rounds" in given:
+        m = rounds_number(given["arm_rounds"], "arm_rounds")
+    else:
+        m = etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)
+    return Derived({"arm_rounds": m, "agent_rounds": trial_rounds(m, market.most_originals, market.horizon)})
+
+
 def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
     """Return a sentence for each condition of the theorem that fails; the mechanism runs anyway.
 
@@ -66,41 +75,21 @@ def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], hori
     >>> outside_conditions(mechanism("h-etc-r", agent_rounds=10, arm_rounds=5), {"ana": 3, "bo": 1}, 100)
     ["the trial of 10 rounds cannot explore the 3 arms of 'ana' for 5 rounds each"]
     """
-    if mechanism.in_epochs:
-        return _in_epochs(mechanism, registered, horizon)
     trial = mechanism.agent_rounds
     if not mechanism.awards:
         return _exploration_only(mechanism, registered, horizon)
     sentences = []
     needed = len(registered) * trial
     if horizon < needed:
-        running = "agents are chosen uniformly" if mechanism.fallback else "the trial does not end"
-        sentences.append(f"a horizon of {horizon} is shorter than the trials of {needed} rounds: {running}")
-    sentences += _without_a_score(registered, mechanism.scoring.max_arms)
+        sentences.append(
+            f"a horizon of {horizon} is shorter than the trials of {needed} rounds: the trial does not end"
+        )
     for name, arms in registered.items():
-        if mechanism.scoring.allows(arms) and arms * mechanism.arm_rounds > trial:
+        if arms * mechanism.arm_rounds > trial:
             sentences.append(
                 f"the trial of {trial} rounds cannot explore the {arms} arms of {name!r} "
                 f"for {mechanism.arm_rounds} rounds each"
             )
-    return sentences
-
-
-def _without_a_score(registered: Mapping[str, int], max_arms: int | None) -> list[str]:
-    return [
-        f"{name!r} registered {arms} arms, more than {max_arms}: it has no score"
-        for name, arms in registered.items()
-        if max_arms is not None and arms > max_arms
-    ]
-
-
-def _in_epochs(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
-    """Check a mechanism in epochs: agents without a score, and whether any epoch has an award."""
-    sentences = _without_a_score(registered, mechanism.clearing.max_arms)
-    plan = running_epochs(mechanism, len(registered), horizon)
-    trials = [(epoch, len(registered) * epoch.mechanism.agent_rounds) for epoch in plan if epoch.mechanism.agent]
-    if not any(epoch.mechanism.clears_at_award and epoch.rounds > needed for epoch, needed in trials):
-        sentences.append(f"no epoch up to a horizon of {horizon} is long enough for an award")
     return sentences
 
 

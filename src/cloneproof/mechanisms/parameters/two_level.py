@@ -1,4 +1,4 @@
-"""Parameters of two-level bandits from a market: the prior of their posteriors, and the horizon.
+"""Parameters of two-level bandits from a market: the prior of their posteriors.
 
 The market's rates are matched by a Beta distribution with their mean and variance, over the originals of all agents.
 Both of its parameters are at least 1, where its density has no pole: of rates that are spread more widely, as 0 or 1,
@@ -38,11 +38,6 @@ def prior_parameters(market: Market, given: Given) -> Derived:
     variance = max(square - mean * mean, mean * (1.0 - mean) / SHARPEST)
     size = min(max(mean * (1.0 - mean) / variance - 1.0, 1.0 / least), max(SHARPEST, 1.0 / least))
     return Derived({"alpha": _rounded(size * mean), "beta": _rounded(size * (1.0 - mean))})
-
-
-def h_kl_ucb_parameters(market: Market, given: Given) -> Derived:
-    """Take the market's horizon, and its rates as for `prior_parameters`."""
-    return Derived({"horizon": market.horizon, **prior_parameters(market, given).parameters})
 
 
 def _moments(prior: Prior) -> tuple[float, float]:

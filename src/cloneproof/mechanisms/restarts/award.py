@@ -16,7 +16,7 @@ class Award(Restart):
     name = "award"
     at_award = True
 
-    def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
+    def check(self, agent: Rule | None, arm: Rule) -> None:
         if agent is None or agent.explore == 0:
             raise MechanismError(
                 "restart 'award' expects an agent rule that explores, got none; use e.g. agent=etc(80), or no restart"

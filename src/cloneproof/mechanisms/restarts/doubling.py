@@ -32,7 +32,7 @@ class Doubling(DoublingEpochs):
     def __post_init__(self) -> None:
         positive(self.power, "the power of the doubling epochs", most=64)
 
-    def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
+    def check(self, agent: Rule | None, arm: Rule) -> None:
         if agent is not None or arm.index != "mean" or not arm.explore or arm.draws:
             raise MechanismError(
                 "restart Doubling() expects a flat mechanism with an etc rule; leave agent out, arm=etc(..)"

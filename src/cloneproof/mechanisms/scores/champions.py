@@ -24,7 +24,8 @@ class Champions(Score):
     def __post_init__(self) -> None:
         object.__setattr__(self, "after", rounds_number(self.after, "the rounds before a contest of champions"))
 
-    def skipped_rounds(self, arms: int, arm_rounds: int, commits: bool) -> int:
+    @property
+    def skipped_rounds(self) -> int:
         return self.after
 
     def check(self, agent: Rule | None, arm: Rule) -> None:

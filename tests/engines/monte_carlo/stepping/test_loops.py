@@ -10,6 +10,7 @@ from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.rounds import play_stepping
 from cloneproof.engines.monte_carlo.runs import played
 from cloneproof.market import full_copies
+from cloneproof.mechanisms import Rule
 
 
 def of_ones_own(rule):
@@ -49,7 +50,7 @@ def too_low(inputs, width):
 def test_a_bound_of_ones_own_is_used_and_a_wrong_one_shows(above):
     """With `too_low` for a bound, a rival that should have overtaken the leader is not looked at."""
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 3, cp.Point(0.6))], horizon=400)
-    plain = cp.parts.Rule("mine", root_index, (0.8,), explore=1)
+    plain = Rule("mine", root_index, (0.8,), explore=1)
     mechanisms = [cp.Mechanism(replace(plain, bound=bound), above) for bound in (None, too_low, root_index)]
     jobs = [Job(market, made, full_copies(market.agents, None)) for made in mechanisms]
     looked, skipped, bounded = (played(play_stepping, job, 2, 1).rows for job in jobs)

@@ -13,15 +13,12 @@ import numpy.typing as npt
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._randomness import substream
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.native.records import ORDERS
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
-from cloneproof.engines.monte_carlo.reservoirs import holds_contest
 from cloneproof.engines.monte_carlo.rounds import LONGEST, MOST_LEADING, logarithm_table, usual_bandit, ziggurat
 from cloneproof.engines.monte_carlo.runs import arm_table, first_arms
 from cloneproof.mechanisms.rule import Rule
-from cloneproof.mechanisms.sample import Sample
 
-FLAT_UCB, ANY_UCB, THOMPSON, GREEDY, TREE_UCB, KL_UCB, CONTEST = range(7)
+FLAT_UCB, ANY_UCB, THOMPSON, GREEDY, TREE_UCB, KL_UCB = range(6)
 """The numbers of source/kernels.cu."""
 
 MOST_FLAT_ARMS: Final = 32
@@ -31,15 +28,13 @@ PLAN: Final = np.dtype(
     [
         ("begin", "i8"), ("count", "i8"), ("first", "i8"), ("seed", "u8"),
         ("horizon", "i8"), ("agents", "i8"), ("originals", "i8"), ("arms", "i8"), ("levels", "i8"), ("flat", "i8"),
-        ("constant", "i8"), ("sample", "i8"), ("positions", "i8"),
+        ("constant", "i8"),
         ("means", "u8"),
         ("original", "u8"), ("copy", "u8"), ("key", "u8"), ("agent_of", "u8"), ("place_of", "u8"),
-        ("first_arm", "u8"), ("first_position", "u8"),
+        ("first_arm", "u8"),
         ("arm_exact", "u8"), ("arm_roots", "u8"), ("arm_shift", "i8"), ("arm_scale", "f8"),
         ("agent_exact", "u8"), ("agent_roots", "u8"), ("agent_shift", "i8"), ("agent_scale", "f8"),
         ("thompson", "i8"), ("c", "f8"), ("logarithms", "u8"), ("ziggurat", "u8"),
-        ("contest_kl", "i8"), ("arm_explore", "i8"), ("arm_order", "i8"), ("agent_explore", "i8"), ("fresh", "i8"),
-        ("scored", "i8"), ("most_arms", "i8"), ("skipped", "u8"),
         ("pulls", "u8"), ("wins", "u8"),
     ]
 )  # fmt: skip
@@ -67,8 +62,6 @@ def refusal(job: Job) -> str | None:
         return "its rewards are drawn in blocks, which a CPU does at no cost of the horizon"
     if name != "stepping" or _kernel_of(job) is None:
         return f"no kernel on the GPU plays {job.mechanism.name!r} with these rewards"
-    if type(job.mechanism.sample) not in (Sample, type(None)):
-        return "its arms are not a sample that is drawn at the start"
     if job.market.horizon > LONGEST or sum(map(sum, job.copies.values())) > MOST_LEADING:
         return f"the GPU takes at most {LONGEST:,} rounds and {MOST_LEADING:,} arms"
     return None
@@ -79,33 +72,30 @@ def _kernel_of(job: Job) -> int | None:
     usual = usual_bandit(job)
     if usual is not None:
         return {"ucb": ANY_UCB, "thompson": THOMPSON, "epsilon-greedy": GREEDY}[usual]
-    mechanism, agent, arm = job.mechanism, job.mechanism.rules[0], job.mechanism.arm
-    if job.market.family.law != "coin" or not mechanism.unchanging or mechanism.fallback is not None:
+    mechanism, arm = job.mechanism, job.mechanism.arm
+    if job.market.family.law != "coin" or not mechanism.never_clears:
         return None
-    if mechanism.flat:
-        return KL_UCB if arm.index == "kl-ucb" and not arm.commits and arm.explore == 1 else None
-    return CONTEST if holds_contest(agent) and arm.index == "mean" and arm.commits else None
+    plays = mechanism.flat and arm.index == "kl-ucb" and not arm.commits and arm.explore == 1
+    return KL_UCB if plays else None
 
 
-def _level_ends(job: Job) -> tuple[IntArray, IntArray, int]:
-    """Return where registered arms of each level begin, and their end; how many each keeps; a sample's size or 0."""
-    first, sample = first_arms(job), job.mechanism.sample
-    size = sample.size(job.market.horizon) if isinstance(sample, Sample) else 0
-    first = first[[0, -1]] if job.mechanism.flat else first
-    return first, np.minimum(np.diff(first), size or MOST_LEADING), size
+def _level_ends(job: Job) -> IntArray:
+    """Return where the arms of each level begin, and their end."""
+    first = first_arms(job)
+    return first[[0, -1]] if job.mechanism.flat else first
 
 
 def choice_of(job: Job) -> KernelChoice:
     """Return the kernel of a job that is not refused."""
     kernel, arms = _kernel_of(job), sum(map(sum, job.copies.values()))
-    of_other_rules = {KL_UCB: arms, THOMPSON: 4 * arms, GREEDY: 5 * arms, CONTEST: 3 * (arms + len(job.market.agents))}
+    of_other_rules = {KL_UCB: arms, THOMPSON: 4 * arms, GREEDY: 5 * arms}
     if kernel in of_other_rules:
         return KernelChoice(kernel, 0, 0, of_other_rules[kernel])
-    _, kept, sample = _level_ends(job)
-    levels, arms, most = len(kept), int(kept.sum()), int(kept.max())
-    slots = (4 if sample else 3) * arms + 3 * levels
+    sizes = np.diff(_level_ends(job))
+    levels, most = len(sizes), int(sizes.max())
+    slots = 3 * (arms + levels)
     if job.market.family.law != "point":
-        if job.mechanism.flat and not sample and arms <= MOST_FLAT_ARMS:
+        if job.mechanism.flat and arms <= MOST_FLAT_ARMS:
             return KernelChoice(FLAT_UCB, arms, 0, (7 * arms + 1) // 2)
         if max(levels, most) <= MOST_FLAT_ARMS and slots <= MOST_TREE_SLOTS:
             return KernelChoice(TREE_UCB, most, levels, slots)
@@ -137,23 +127,22 @@ class WholeBonus(NamedTuple):
 def record_of(runs: RunRange, begin: int, upload: Upload, means: FloatArray) -> PlanRecords:
     """Record of a range of runs of a job, without the places of its results; `begin` counts the runs before it."""
     job, mechanism = runs.job, runs.job.mechanism
-    first, kept, sample = _level_ends(job)
+    first = _level_ends(job)
     arms = arm_table(job, mechanism.flat)
     owners = np.array([(i, o) for i, agent in enumerate(job.market.agents) for o in range(agent.count)], np.int32)
     record = np.zeros(1, PLAN)
     numbers: dict[str, Any] = {
         "begin": begin, "count": runs.number, "first": runs.first, "seed": substream(0, job.seed),
         "horizon": job.market.horizon, "agents": len(job.market.agents), "originals": len(owners),
-        "arms": len(arms), "levels": len(kept), "flat": mechanism.flat,
-        "constant": job.market.family.law == "point", "sample": sample,
-        "positions": int(kept.sum()), "means": upload(means), "original": upload(arms["column"].astype(np.int32)),
+        "arms": len(arms), "levels": len(first) - 1, "flat": mechanism.flat,
+        "constant": job.market.family.law == "point",
+        "means": upload(means), "original": upload(arms["column"].astype(np.int32)),
         "copy": upload(arms["copy"].astype(np.int32)), "key": upload(arms["key"].copy()),
         "agent_of": upload(owners[:, 0].copy()), "place_of": upload(owners[:, 1].copy()),
         "first_arm": upload(first.astype(np.int32)),
-        "first_position": upload(np.append(0, np.cumsum(kept)).astype(np.int32)),
     }  # fmt: skip
     for name, rule in (("arm", mechanism.arm), ("agent", mechanism.agent or mechanism.arm)):
-        if rule.index in ("ucb", "slow-ucb"):
+        if rule.index == "ucb":
             table = whole_bonus(rule, job.market.horizon)
             numbers |= {
                 f"{name}_exact": upload(table.exact), f"{name}_roots": upload(table.roots),
@@ -166,26 +155,9 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: FloatArray) -> 
     elif mechanism.arm.index == "kl-ucb":
         numbers |= {"c": float(mechanism.arm.parameters[0]), "logarithms": upload(logarithm_table(job.market.horizon))}
         numbers |= {"arm_shift": int(mechanism.arm.clock == "completed")}
-    elif mechanism.rules[0].steady:
-        numbers |= _contest_numbers(job, np.diff(first), upload)
     for field, number in numbers.items():
         record[field] = number
     return record
-
-
-def _contest_numbers(job: Job, registered: IntArray, upload: Upload) -> dict[str, Any]:
-    """Return the further numbers of a hold-out contest; rounds are cut at T + 1, which changes no run."""
-    (agent, arm), score = job.mechanism.rules, job.mechanism.scoring
-    most = job.market.horizon + 1
-    skipped = [min(score.skipped_rounds(int(size), arm.explore, agent.commits), most) for size in registered]
-    return {
-        "contest_kl": agent.index == "steady-kl-ucb", "c": float(agent.parameters[0]),
-        "arm_explore": min(arm.explore, most), "agent_explore": min(agent.explore, most),
-        "arm_order": ORDERS[arm.order],
-        "fresh": score.fresh, "scored": most if score.rounds is None else min(score.rounds, most),
-        "most_arms": MOST_LEADING if score.max_arms is None else min(score.max_arms, MOST_LEADING),
-        "skipped": upload(np.array(skipped, np.int32)),
-    }  # fmt: skip
 
 
 def whole_bonus(rule: Rule, horizon: int) -> WholeBonus:
@@ -196,13 +168,13 @@ def whole_bonus(rule: Rule, horizon: int) -> WholeBonus:
     >>> table.scale == 2.0**28, int(table.roots[-1]) == round(2.0**28 * (2 * math.log(10000)) ** 0.5)
     (True, True)
     """
-    return _whole_bonus(rule.index == "slow-ucb", rule.parameters[0], rule.clock == "completed", horizon)
+    return _whole_bonus(rule.parameters[0], rule.clock == "completed", horizon)
 
 
 @lru_cache(maxsize=8)
-def _whole_bonus(slow: bool, constant: float, completed: bool, horizon: int) -> WholeBonus:
+def _whole_bonus(constant: float, completed: bool, horizon: int) -> WholeBonus:
     logarithms = np.maximum(logarithm_table(horizon), 0.0)
-    exact = constant * np.sqrt(np.arange(horizon + 1.0)) * logarithms if slow else constant * logarithms
+    exact = constant * logarithms
     root = np.sqrt(exact)  # correctly rounded in NumPy as in Python
     scale = 2.0 ** math.floor(math.log2(LARGEST_INDEX / (1.0 + float(root[-1]))))
     return WholeBonus(exact, np.rint(scale * root).astype(np.uint32), int(completed), scale)

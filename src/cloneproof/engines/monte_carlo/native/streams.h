@@ -28,19 +28,19 @@ DEVICE u64 threshold(double mean) { return (u64)(i64)ceil(mean * 450359962737049
 
 enum { MEANS_STREAM, TAPE_STREAM, SESSION_STREAM };            // of a run
 enum { STATE_STREAM, COINS_STREAM, END_STREAM };               // of its session
-enum { LEVELS_STREAM, SAMPLE_STREAM };                         // of the session's state
+enum { LEVELS_STREAM };                                        // of the session's state
 enum { EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM };  // of a level
 enum { SLOT_STREAM = 5 };                                      // of a level of slots: the arm that each slot holds
 enum { ORDER_STREAM, FALLBACK_STREAM };                        // of a timetable of slots
 
 struct RunStreams {
-    u64 tapes, levels, sample, coins;
+    u64 tapes, levels, coins;
 };
 
 DEVICE RunStreams streams_of(u64 run_stream) {
     u64 session = word(0, word(run_stream, SESSION_STREAM) >> 1);
     u64 state = word(session, STATE_STREAM);
-    RunStreams streams = {word(run_stream, TAPE_STREAM), word(state, LEVELS_STREAM), word(state, SAMPLE_STREAM), word(session, COINS_STREAM)};
+    RunStreams streams = {word(run_stream, TAPE_STREAM), word(state, LEVELS_STREAM), word(session, COINS_STREAM)};
     return streams;
 }
 

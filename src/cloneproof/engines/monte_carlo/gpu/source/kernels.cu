@@ -3,7 +3,6 @@
 // run's memory lies in shared memory.
 //
 // Compiled as C++ there is one thread, and `play` takes the kernel and the number of arms as arguments.
-#include "contest.h"
 #include "flat_ucb.h"
 #include "thompson.h"
 #include "tree_ucb.h"
@@ -14,7 +13,6 @@
 #define GREEDY 3
 #define TREE_UCB 4
 #define KL_UCB 5
-#define CONTEST 6
 
 #ifdef __CUDACC__
 
@@ -48,8 +46,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) play(const Plan* plans, i6
         play_thompson(run, all, z);
 #elif KERNEL == KL_UCB
         play_kl_ucb(run, all);
-#elif KERNEL == CONTEST
-        play_contest(run, all);
 #else
         play_greedy(run, all);
 #endif
@@ -75,8 +71,6 @@ extern "C" void play(int kernel, int arms, const Plan* plans, i64 runs, u64* mem
             play_thompson(run, all, z);
         } else if (kernel == KL_UCB) {
             play_kl_ucb(run, all);
-        } else if (kernel == CONTEST) {
-            play_contest(run, all);
         } else {
             play_greedy(run, all);
         }

@@ -14,19 +14,17 @@ struct Plan {
     i64 begin, count;  // its runs among those of the launch
     i64 first;         // the number of its first run
     u64 seed;          // substream(0, seed)
-    i64 horizon, agents, originals, arms, levels, flat, constant, sample, positions;
+    i64 horizon, agents, originals, arms, levels, flat, constant;
     const double* means;  // runs x originals
     const i32 *original, *copy;  // of each registered arm
     const u64* key;
     const i32 *agent_of, *place_of;    // of each original
-    const i32 *first_arm, *first_position;  // of each level, and the end; positions are the arms that are kept
+    const i32* first_arm;            // of each level, and the end
     Bonus arm, agent;
     i64 thompson;
-    double c;  // of epsilon-greedy, KL-UCB and contests: their parameter
+    double c;  // of epsilon-greedy and KL-UCB: their parameter
     const double* logarithms;  // of 0, 1, .. rounds
     const double* ziggurat;
-    i64 contest_kl, arm_explore, arm_order, agent_explore, fresh, scored, most_arms;  // of contests
-    const i32* skipped;  // of each agent: first rounds that no score counts
     i32 *pulls, *wins;  // results: runs x originals, runs x agents
 };
 

@@ -1,7 +1,7 @@
-// UCB of one level or two with random rewards, where a level has few candidates: H-UCB, RH-UCB, S-UCB.
+// UCB of one level or two with random rewards, where a level has few candidates, as H-UCB.
 //
 // As in flat_ucb.h every scan has a fixed length, AGENTS agents and then WIDTH arms of the chosen one; what lies beyond
-// the end of a level is read and not counted. A run takes 24 bytes for each arm and each agent, 8 more for a sampled arm.
+// the end of a level is read and not counted. A run takes 24 bytes for each arm and each agent.
 // The root of an agent's next clock is fetched a round ahead of it.
 #pragma once
 #include "ucb.h"
@@ -16,25 +16,19 @@ DEVICE u32 pulls_of(u64 stats) { return (u32)stats & COUNT_MASK; }
 DEVICE u32 wins_of(u64 stats) { return (u32)(stats >> COUNT_BITS) & COUNT_MASK; }
 
 struct TreeMemory {
-    u64 *lines, *tapes, *stats;                     // [position * THREADS]
-    u64 *agent_lines, *agent_stats, *agent_places;  // [agent * THREADS]; places: root, first position, positions
-    u64* ids;                                       // of the arms, where there is a sample
+    u64 *lines, *tapes, *stats;                     // [arm * THREADS]
+    u64 *agent_lines, *agent_stats, *agent_places;  // [agent * THREADS]; places: root, first arm, arms
 };
 
-DEVICE TreeMemory tree_memory(u64* own, i64 positions, i64 levels) {
-    u64 arms = (u64)positions * THREADS, agents = (u64)levels * THREADS;
+DEVICE TreeMemory tree_memory(u64* own, i64 number, i64 levels) {
+    u64 arms = (u64)number * THREADS, agents = (u64)levels * THREADS;
     u64* after = own + 3 * arms;
-    TreeMemory m = {own, own + arms, own + 2 * arms, after, after + agents, after + 2 * agents, after + 3 * agents};
+    TreeMemory m = {own, own + arms, own + 2 * arms, after, after + agents, after + 2 * agents};
     return m;
 }
 
-DEVICE i64 tree_arm(const Plan& plan, const TreeMemory& m, i64 level, u32 p) {
-    if (plan.sample) return (i64)m.ids[p * THREADS];
-    return plan.first_arm[level] + (i64)p - plan.first_position[level];
-}
-
-OUTLINED bool close_tree_reward(const Run& run, const TreeMemory& m, i64 level, u32 p, u64 x) {
-    return mixed(x) < threshold(run.means[run.plan->original[tree_arm(*run.plan, m, level, p)]]);
+DEVICE bool close_tree_reward(const Run& run, u32 p, u64 x) {
+    return mixed(x) < threshold(run.means[run.plan->original[p]]);
 }
 
 // The choice among the candidates whose bits are set, more than one, as a session makes it.
@@ -96,25 +90,20 @@ DEVICE u64 arms_stream(const Run& run, i64 level) {
     return level_stream(run.streams.levels, 0, run.plan->flat ? 0 : (u64)(level + 1));
 }
 
-// The next arm of an agent's exploration; before its first one, which arms it keeps and the hashes that order them.
+// The next arm of an agent's exploration; before its first one, the hashes that order them.
 OUTLINED u32 explored_tree_arm(const Run& run, const TreeMemory& m, i64 level, u32 rounds) {
     const Plan& plan = *run.plan;
-    u32 begin = (u32)plan.first_position[level], end = (u32)plan.first_position[level + 1], best = end;
+    u32 begin = (u32)plan.first_arm[level], end = (u32)plan.first_arm[level + 1], best = end;
     if (rounds == 0) {
-        UcbMemory memory;
-        memory.tapes = {m.tapes, THREADS};
-        memory.ids = {m.ids, THREADS};
-        if (plan.sample)
-            sample_arms(plan, memory, plan.flat ? run.streams.sample : word(run.streams.sample, (u64)level), level);
         u64 order = word(arms_stream(run, level), EXPLORE_STREAM);
         for (u32 p = begin; p < end; ++p) {
             m.stats[p * THREADS] = 0;
-            m.tapes[p * THREADS] = word(word(order, plan.key[tree_arm(plan, m, level, p)]), 0);
+            m.tapes[p * THREADS] = word(word(order, plan.key[p]), 0);
         }
     }
     for (u32 p = begin; p < end; ++p)
         if (pulls_of(m.stats[p * THREADS]) == 0 && (best == end || m.tapes[p * THREADS] < m.tapes[best * THREADS])) best = p;
-    i64 arm = tree_arm(plan, m, level, best);
+    i64 arm = (i64)best;
     u64 limit = threshold(run.means[plan.original[arm]]);
     m.tapes[best * THREADS] = arm_tape(run, arm) + GOLDEN;
     m.stats[best * THREADS] = (limit >> 52 ? 0x3FFFFFull : limit >> 30) << LIMIT_SHIFT;
@@ -128,10 +117,10 @@ OUTLINED void tree_results(const Run& run, const TreeMemory& m) {
     for (i64 i = 0; i < plan.agents; ++i) wins[i] = 0;
     for (i64 level = 0; level < plan.levels; ++level) {
         if (m.agent_stats[level * THREADS] == 0) continue;
-        for (u32 p = (u32)plan.first_position[level]; p < (u32)plan.first_position[level + 1]; ++p) {
+        for (u32 p = (u32)plan.first_arm[level]; p < (u32)plan.first_arm[level + 1]; ++p) {
             u64 stats = m.stats[p * THREADS];
             if (pulls_of(stats) == 0) continue;
-            i32 original = plan.original[tree_arm(plan, m, level, p)];
+            i32 original = plan.original[p];
             pulls[original] += (i32)pulls_of(stats);
             wins[plan.agent_of[original]] += (i32)wins_of(stats);
         }
@@ -140,16 +129,16 @@ OUTLINED void tree_results(const Run& run, const TreeMemory& m) {
 
 template <int AGENTS, int WIDTH> DEVICE void play_tree_ucb(const Run& run, u64* own) {
     const Plan& plan = *run.plan;
-    const TreeMemory m = tree_memory(own, plan.positions, plan.levels);
+    const TreeMemory m = tree_memory(own, plan.arms, plan.levels);
     const u32 *arm_roots = plan.arm.roots, *agent_roots = plan.agent.roots;
     const u32 arm_shift = (u32)plan.arm.shift, agent_shift = (u32)plan.agent.shift;
     const double arm_scale = plan.arm.scale, agent_scale = plan.agent.scale;
     const u32 horizon = (u32)plan.horizon, levels = (u32)plan.levels;
     const bool flat = plan.flat;
     for (u32 i = 0; i < levels; ++i) {
-        u32 begin = (u32)plan.first_position[i];
+        u32 begin = (u32)plan.first_arm[i];
         m.agent_stats[i * THREADS] = 0;
-        m.agent_places[i * THREADS] = halves(0, begin << 16 | ((u32)plan.first_position[i + 1] - begin));
+        m.agent_places[i * THREADS] = halves(0, begin << 16 | ((u32)plan.first_arm[i + 1] - begin));
     }
     for (u32 t = 1; t <= horizon; ++t) {
         u32 level = 0;
@@ -188,7 +177,7 @@ template <int AGENTS, int WIDTH> DEVICE void play_tree_ucb(const Run& run, u64* 
         high = (high ^ (high >> 31)) >> 10;
         const u32 limit = high_half(before) >> (LIMIT_SHIFT - 32);
         bool won = high < limit;
-        if (high == limit) won = close_tree_reward(run, m, level, p, x);
+        if (high == limit) won = close_tree_reward(run, p, x);
         const u64 step = won ? ONE_WIN + 1 : 1, stats = before + step, after = agent + step;
         m.tapes[p * THREADS] = x + GOLDEN;
         m.stats[p * THREADS] = stats;

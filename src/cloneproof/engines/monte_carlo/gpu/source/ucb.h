@@ -1,77 +1,42 @@
-// UCB of any shape: one level or two, random or constant rewards, samples of arms; see stepping/levels.py.
+// UCB of any shape: one level or two, random or constant rewards.
 //
 // Every round scans the leading level's candidates, so that all threads do the same at the same time; nothing is kept
 // of the last leader.
 #pragma once
 #include "index.h"
 
-// Where things stand in the memory of a run: for each position four slots (five with a sample), for each agent three.
+// Where things stand in the memory of a run: for each arm four slots, for each agent three.
 struct UcbMemory {
-    Slots lines, stats, tapes, limits, ids, agent_lines, agent_stats, agent_sums;
+    Slots lines, stats, tapes, limits, agent_lines, agent_stats, agent_sums;
 };
 
-DEVICE UcbMemory ucb_memory(Slots all, i64 positions, i64 levels, bool sample) {
+DEVICE UcbMemory ucb_memory(Slots all, i64 arms, i64 levels) {
     UcbMemory m;
     u64 at = 0;
     Slots* of_arms[4] = {&m.lines, &m.stats, &m.tapes, &m.limits};
-    for (int i = 0; i < 4; ++i, at += (u64)positions) *of_arms[i] = {all.base + at * all.stride, all.stride};
-    m.ids = {all.base + at * all.stride, all.stride};
-    if (sample) at += (u64)positions;
+    for (int i = 0; i < 4; ++i, at += (u64)arms) *of_arms[i] = {all.base + at * all.stride, all.stride};
     Slots* of_agents[3] = {&m.agent_lines, &m.agent_stats, &m.agent_sums};
     for (int i = 0; i < 3; ++i, at += (u64)levels) *of_agents[i] = {all.base + at * all.stride, all.stride};
     return m;
 }
 
-// Keep the arms of smallest hash, in the order of registration; `tapes` is scratch.
-OUTLINED void sample_arms(const Plan& plan, const UcbMemory& m, u64 stream, i64 level) {
-    i64 first = plan.first_arm[level], end = plan.first_arm[level + 1], begin = plan.first_position[level];
-    i64 size = plan.first_position[level + 1] - begin, held = 0;
-    for (i64 arm = first; arm < end; ++arm) {
-        u64 value = word(stream, plan.key[arm]);
-        if (held == size && value >= m.tapes(begin + size - 1)) continue;
-        i64 place = held < size ? held : size - 1;
-        for (; place > 0 && m.tapes(begin + place - 1) > value; --place) {
-            m.tapes(begin + place) = m.tapes(begin + place - 1);
-            m.ids(begin + place) = m.ids(begin + place - 1);
-        }
-        m.tapes(begin + place) = value;
-        m.ids(begin + place) = (u64)arm;
-        held += held < size;
-    }
-    for (i64 k = 1; k < size; ++k) {
-        u64 arm = m.ids(begin + k);
-        i64 place = k;
-        for (; place > 0 && m.ids(begin + place - 1) > arm; --place) m.ids(begin + place) = m.ids(begin + place - 1);
-        m.ids(begin + place) = arm;
-    }
-}
-
-DEVICE i64 arm_at(const Plan& plan, const UcbMemory& m, i64 level, u64 p) {
-    if (plan.sample) return (i64)m.ids(p);
-    return plan.first_arm[level] + (i64)p - plan.first_position[level];
-}
-
-// Before its first round: which arms a level keeps, and for each the hash that orders their exploration.
+// Before its first round: for each arm of a level the hash that orders their exploration.
 OUTLINED void open_level(const Run& run, const UcbMemory& m, u64 stream, i64 level) {
     const Plan& plan = *run.plan;
-    if (plan.sample) {
-        u64 sample = plan.flat ? run.streams.sample : word(run.streams.sample, (u64)level);
-        sample_arms(plan, m, sample, level);
-    }
     u64 order = word(stream, EXPLORE_STREAM);
-    for (u64 p = (u64)plan.first_position[level]; p < (u64)plan.first_position[level + 1]; ++p) {
+    for (u64 p = (u64)plan.first_arm[level]; p < (u64)plan.first_arm[level + 1]; ++p) {
         m.stats(p) = 0;
-        m.tapes(p) = word(word(order, plan.key[arm_at(plan, m, level, p)]), 0);
+        m.tapes(p) = word(word(order, plan.key[p]), 0);
     }
 }
 
 // The next arm of the exploration: of those never pulled the one of smallest hash. Its tape begins.
 OUTLINED u64 explored_arm(const Run& run, const UcbMemory& m, i64 level) {
     const Plan& plan = *run.plan;
-    u64 end = (u64)plan.first_position[level + 1], best = end;
-    for (u64 p = (u64)plan.first_position[level]; p < end; ++p)
+    u64 end = (u64)plan.first_arm[level + 1], best = end;
+    for (u64 p = (u64)plan.first_arm[level]; p < end; ++p)
         if (low_half(m.stats(p)) == 0 && (best == end || m.tapes(p) < m.tapes(best))) best = p;
-    i64 arm = arm_at(plan, m, level, best);
+    i64 arm = (i64)best;
     double mean = run.means[plan.original[arm]];
     m.tapes(best) = arm_tape(run, arm) + GOLDEN;
     m.limits(best) = plan.constant ? bits_of(rint(mean * 1073741824.0) * 9.313225746154785e-10) : threshold(mean);
@@ -79,8 +44,8 @@ OUTLINED u64 explored_arm(const Run& run, const UcbMemory& m, i64 level) {
 }
 
 DEVICE Candidates arms_of_level(const Plan& plan, const UcbMemory& m, i64 level) {
-    Candidates all = {m.lines, m.stats, (u64)plan.first_position[level],
-                      plan.first_position[level + 1] - plan.first_position[level],
+    Candidates all = {m.lines, m.stats, (u64)plan.first_arm[level],
+                      plan.first_arm[level + 1] - plan.first_arm[level],
                       plan.constant ? CONSTANT : WINS, m.limits};
     return all;
 }
@@ -107,10 +72,10 @@ OUTLINED void add_up(const Run& run, const UcbMemory& m) {
     for (i64 i = 0; i < plan.agents; ++i) wins[i] = 0;
     for (i64 level = 0; level < plan.levels; ++level) {
         if (low_half(m.agent_stats(level)) == 0) continue;
-        for (u64 p = (u64)plan.first_position[level]; p < (u64)plan.first_position[level + 1]; ++p) {
+        for (u64 p = (u64)plan.first_arm[level]; p < (u64)plan.first_arm[level + 1]; ++p) {
             u64 stats = m.stats(p);
             if (low_half(stats) == 0) continue;
-            i32 original = plan.original[arm_at(plan, m, level, p)];
+            i32 original = plan.original[p];
             pulls[original] += (i32)low_half(stats);
             wins[plan.agent_of[original]] += (i32)high_half(stats);
         }
@@ -121,7 +86,7 @@ DEVICE void play_ucb(const Run& run, Slots all) {
     const Plan& plan = *run.plan;
     const Bonus arm_bonus = plan.arm, agent_bonus = plan.agent;
     const bool flat = plan.flat, constant = plan.constant;
-    UcbMemory m = ucb_memory(all, plan.positions, plan.levels, plan.sample != 0);
+    UcbMemory m = ucb_memory(all, plan.arms, plan.levels);
     u64 agents_stream = level_stream(run.streams.levels, 0, 0);
     u64 agent_ties = word(agents_stream, TIE_STREAM), agent_order = word(agents_stream, EXPLORE_STREAM);
     for (i64 i = 0; i < plan.levels; ++i) m.agent_stats(i) = m.agent_sums(i) = 0;
@@ -170,4 +135,4 @@ DEVICE void play_ucb(const Run& run, Slots all) {
     add_up(run, m);
 }
 
-DEVICE u64 ucb_slots(i64 positions, i64 levels, bool sample) { return (u64)((sample ? 5 : 4) * positions + 3 * levels); }
+DEVICE u64 ucb_slots(i64 arms, i64 levels) { return (u64)(4 * arms + 3 * levels); }

@@ -1,1 +1,0 @@
-"""Any mechanism made of rules, any reward family, round by round in compiled code."""
