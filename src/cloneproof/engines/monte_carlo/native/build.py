@@ -72,6 +72,8 @@ def build(target: Path = FOLDER, folder: Path = FOLDER, only: str = "", more: tu
             if only not in ("", name):
                 continue
             made = Path(scratch) / name
+            if "ziglang" in command:  # which spells processors its own way
+                options = tuple(option.replace("x86-64-", "x86_64_") for option in options)  # noqa: PLW2901
             arguments = [*OPTIONS, *options, *more, definition, "-o", str(made), str(folder / "module.cc")]
             subprocess.run([*command, *arguments], check=True, capture_output=True, text=True)
             made.replace(target / name)  # whole or not at all, for processes that load it meanwhile
