@@ -3,7 +3,7 @@
 An arm whose upper confidence bound is below another arm's lower one is out; those that are left are pulled in turn.
 Here that is judged anew in every round, from the statistics of all arms.
 
-    cloneproof audit creators.toml --rule successive_elimination:successive_elimination --set radius=0.5
+    cloneproof audit creators.toml --policy successive_elimination:successive_elimination --set radius=0.5
 """
 
 from __future__ import annotations

@@ -162,8 +162,8 @@ def test_an_own_rule_from_the_shell(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    done = run("market.toml", "--rule", "own:faithful", "--set", "weight=2", "--json")
+    done = run("market.toml", "--policy", "own:faithful", "--set", "weight=2", "--json")
     assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "exploitable")  # the first pull is by lot
-    done = command.run("evaluate", "market.toml", "--rule", "own:faithful", "--json", "--copies", "ana=2")
+    done = command.run("evaluate", "market.toml", "--policy", "own:faithful", "--json", "--copies", "ana=2")
     exact = json.loads(done.stdout)
     assert exact["horizons"][0]["payoff"]["ana"]["value"] == pytest.approx(3.0)

@@ -16,7 +16,6 @@ from cloneproof.cli.options import (
     AsJson,
     HtmlFile,
     OwnPolicies,
-    OwnRules,
     Seconds,
     check_files,
     option,
@@ -53,7 +52,6 @@ def recommend(
     drift: Annotated[
         int | None, option("N", "Rounds after which an item's rate is another one, on average, e.g. 1e6.")
     ] = None,
-    rule: OwnRules = None,
     policy: OwnPolicies = None,
     seconds: Seconds = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
@@ -89,7 +87,7 @@ def recommend(
         named = None if segments is None else parsed_segments(segments)
         market = Market.alike(agents, originals, rounds, segments=named, **parsed_rates(rates))
     with working("looking") as tell:
-        advice = run_recommend(market, own=own_by_name(rule, policy), drift=drift, search=search, progress=tell)
+        advice = run_recommend(market, own=own_by_name(policy), drift=drift, search=search, progress=tell)
     deliver(advice, as_json, html)
     if toml is not None:
         write_terms(advice, toml)

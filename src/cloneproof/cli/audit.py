@@ -24,16 +24,15 @@ from cloneproof.cli.options import (
     HtmlFile,
     MarketFile,
     MechanismName,
-    RuleName,
+    PolicyName,
     Seconds,
     Settings,
     check_files,
-    mechanism_or_rule,
+    mechanism_or_policy,
     option,
-    policy_box,
 )
 from cloneproof.cli.output import deliver, note, working
-from cloneproof.errors import CloneproofError
+from cloneproof.engines.black_box import BlackBox
 from cloneproof.market.toml import load_market, market_to_toml
 from cloneproof.report.words import drawn
 
@@ -61,12 +60,12 @@ class Audited:
     imports: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, audit: Audit, policy: str | None, rule: str | None) -> Audited:
-        """Return a policy, which has to be imported, or the mechanism with its parameters."""
-        if policy is None:
+    def of(cls, audit: Audit, policy: str | None, boxed: bool) -> Audited:
+        """Return a policy, which has to be imported, or the mechanism or rule with its parameters."""
+        if policy is None or not boxed:
             options = "".join(f", {key}={value!r}" for key, value in audit.mechanism.parameters.items())
             made = f"cp.mechanism({audit.mechanism.name!r}{options})"
-            return cls(made if rule is None else f"cp.Mechanism(arm=cp.rule({rule!r}{options}))")
+            return cls(made if policy is None else f"cp.Mechanism(arm=cp.rule({policy!r}{options}))")
         place, _, name = policy.rpartition(":")
         if not place.endswith(".py"):
             return cls(name, (f"from {place} import {name}",))
@@ -137,11 +136,7 @@ EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": UNA
 def audit(
     market_file: MarketFile,
     mechanism: MechanismName = None,
-    policy: Annotated[
-        str | None,
-        option("MODULE:NAME", "Audit your own policy (a class or a BlackBox) instead; FILE.py:NAME works too."),
-    ] = None,
-    rule: RuleName = None,
+    policy: PolicyName = None,
     settings: Settings = None,
     agent: Annotated[str | None, option("NAME", "Audit only this agent; default: all.")] = None,
     max_copies: Annotated[int, option("N", "Try all ways to register each original up to N times.")] = 4,
@@ -172,20 +167,17 @@ def audit(
     """
     check_files(html, test)  # before the work, not after it
     search = Search(max_copies, seconds, runs, seed, device=device)  # type: ignore[arg-type]
-    if sum(option is not None for option in (mechanism, policy, rule)) != 1:
-        raise CloneproofError(
-            "expected one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, got several or none; give "
-            "one"
-        )
     market = load_market(market_file)
-    name, audited = mechanism_or_rule(mechanism, rule, settings) if policy is None else policy_box(policy, settings)
+    name, made = mechanism_or_policy(mechanism, policy, settings)
+    own = made(market) if policy is not None else None
+    audited = made if own is None else own
     with working(f"auditing {name}") as tell:
         result = run_audit(
             market, audited, agent=agent, opponents=opponents, tolerance=tolerance,  # type: ignore[arg-type]
             also=also or (), search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
     deliver(result, as_json, html)
-    audited_code = Audited.of(result, policy, rule)
+    audited_code = Audited.of(result, policy, isinstance(own, BlackBox))
     if result.verdict == "exploitable" and opponents != "any" and not as_json and sys.argv[1:2] == ["audit"]:
         print(f"To repeat the worst attack in the shell:\n{shell_words(result, sys.argv[1:], max_copies)}")
         print(f"To repeat it in Python:\n{python_words(result, audited_code, market_file, search)}")

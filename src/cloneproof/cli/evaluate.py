@@ -20,10 +20,10 @@ from cloneproof.cli.options import (
     Device,
     MarketFile,
     MechanismName,
-    RuleName,
+    PolicyName,
     Seconds,
     Settings,
-    mechanism_or_rule,
+    mechanism_or_policy,
     option,
     parsed_copies,
 )
@@ -39,7 +39,7 @@ from cloneproof.report.page import playground
 def evaluate(
     market_file: MarketFile,
     mechanism: MechanismName = None,
-    rule: RuleName = None,
+    policy: PolicyName = None,
     settings: Settings = None,
     copies: CopiesOption = None,
     engine: Annotated[str, option("NAME", "auto, closed-form, tree or monte-carlo.")] = "auto",
@@ -60,7 +60,7 @@ def evaluate(
 
     Exit codes: 0 done, 3 out of time before all runs, 2 bad input.
     """
-    name, mechanism_for = mechanism_or_rule(mechanism, rule, settings)
+    name, mechanism_for = mechanism_or_policy(mechanism, policy, settings)
     market = load_market(market_file)
     full = full_copies(market.agents, parsed_copies(copies))
     with command_progress() as bar:

@@ -24,7 +24,7 @@ from cloneproof.cli.options import (
     check_files,
     chosen_mechanism,
     option,
-    policy_box,
+    own_policy,
 )
 from cloneproof.cli.output import (
     code_with_known,
@@ -34,6 +34,7 @@ from cloneproof.cli.output import (
     working,
 )
 from cloneproof.cli.serve import service_package
+from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import LogError
 
@@ -196,7 +197,8 @@ def _policy(name: str | None, settings: Sequence[str] | None, ledger: LedgerRows
     if name is None:
         return (None, "") if ledger is None else (lambda _fitted: ledger.mechanism, ledger.spec.mechanism)
     if ":" in name:
-        return policy_box(name)[1], name
+        own = own_policy(name)
+        return (own if isinstance(own, BlackBox) else lambda _fitted: own), name
     return (lambda fitted: chosen_mechanism(name, settings, fitted)), name
 
 

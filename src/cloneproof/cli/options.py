@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from cloneproof.market.market import Market
 from cloneproof.mechanisms.catalogue import mechanism as by_name
 from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rule import Rule
 
 
 def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
@@ -56,12 +58,16 @@ Settings = Annotated[list[str] | None, option("NAME=VALUE", "Set a parameter of 
 CopiesOption = Annotated[
     list[str] | None, option("AGENT=N,N,..", "How often an agent registers each original; repeatable.", "--copies")
 ]
-RuleName = Annotated[
+PolicyName = Annotated[
     str | None,
-    option("MODULE:NAME", "Use your own rule over all arms instead of a mechanism; --set gives its options.", "--rule"),
+    option(
+        "MODULE:NAME",
+        "Your own policy (a class or a BlackBox) or rule instead of a mechanism; FILE.py:NAME works too, --set gives "
+        "a rule's options.",
+        "--policy",
+    ),
 ]
-OwnRules = Annotated[list[str] | None, option("MODULE:NAME", "Add your own rule; repeatable.", "--rule")]
-OwnPolicies = Annotated[list[str] | None, option("MODULE:NAME", "Add your own policy; repeatable.", "--policy")]
+OwnPolicies = Annotated[list[str] | None, option("MODULE:NAME", "Add your own policy or rule; repeatable.", "--policy")]
 Seconds = Annotated[
     float | None,
     option(
@@ -113,19 +119,27 @@ def parsed_copies(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     return copies
 
 
-def policy_box(text: str, settings: Sequence[str] | None = None) -> tuple[str, BlackBox]:
-    """Return the black box at `module:name`: a `BlackBox`, or a class or function that makes a policy from a view."""
-    if settings:
-        raise CloneproofError("expected --set with --mechanism, got it with --policy; set it in the policy's class")
+def own_policy(text: str, settings: Sequence[str] | None = None) -> Mechanism | BlackBox:
+    """Return what is at `module:name`: a rule of one level or a mechanism; or a policy's class, as a black box.
+
+    A function makes a rule if it takes what --set gives, or nothing; one of a view makes a policy.
+    """
     look_here()
-    policy = imported(text, "a policy", "MyPolicy", MechanismError)
-    return text, policy if isinstance(policy, BlackBox) else BlackBox(policy)
+    made = imported(text, "a policy", "MyPolicy", MechanismError)
+    if isinstance(made, Rule | Mechanism) or (inspect.isfunction(made) and (settings or _takes_nothing(made))):
+        return own_mechanism(text, **_options(settings))
+    if settings:
+        raise CloneproofError("expected --set with a mechanism or a rule, got it with a policy; set it in its class")
+    return made if isinstance(made, BlackBox) else BlackBox(made)
 
 
-def own_by_name(rules: Sequence[str] | None, policies: Sequence[str] | None) -> dict[str, Mechanism | BlackBox]:
-    """Return the user's own rules and policies, by the name given on the command line."""
-    own: dict[str, Mechanism | BlackBox] = {name: chosen_rule(name, None) for name in rules or ()}
-    return own | dict(policy_box(name) for name in policies or ())
+def _takes_nothing(function: Callable[..., Any]) -> bool:
+    return all(each.default is not each.empty for each in inspect.signature(function).parameters.values())
+
+
+def own_by_name(policies: Sequence[str] | None) -> dict[str, Mechanism | BlackBox]:
+    """Return the user's own policies and rules, by the name given on the command line."""
+    return {name: own_policy(name) for name in policies or ()}
 
 
 def look_here() -> None:
@@ -134,23 +148,16 @@ def look_here() -> None:
         sys.path.insert(0, os.getcwd())
 
 
-def mechanism_or_rule(
-    mechanism: str | None, rule: str | None, settings: Sequence[str] | None
-) -> tuple[str, Callable[[Market], Mechanism]]:
-    """Return the name and the mechanism given by --mechanism or --rule."""
-    if (mechanism is None) == (rule is None):
-        raise MechanismError("expected one of --mechanism NAME and --rule MODULE:NAME, got both or none; give one")
-    if rule is not None:
-        flat = chosen_rule(rule, settings)
-        return rule, lambda market: flat
-    name = str(mechanism)
-    return name, lambda market: chosen_mechanism(name, settings, market)
-
-
-def chosen_rule(name: str, settings: Sequence[str] | None) -> Mechanism:
-    """Return the flat mechanism of a user's rule, with its options as set."""
-    look_here()
-    return own_mechanism(name, **_options(settings))
+def mechanism_or_policy(
+    mechanism: str | None, policy: str | None, settings: Sequence[str] | None
+) -> tuple[str, Callable[[Market], Mechanism | BlackBox]]:
+    """Return the name and the mechanism given by --mechanism or --policy."""
+    if mechanism is not None and policy is None:
+        return mechanism, lambda market: chosen_mechanism(mechanism, settings, market)
+    if policy is None or mechanism is not None:
+        raise MechanismError("expected one of --mechanism NAME and --policy MODULE:NAME, got both or none; give one")
+    own = own_policy(policy, settings)
+    return policy, lambda market: own
 
 
 def chosen_mechanism(name: str, settings: Sequence[str] | None, market: Market) -> Mechanism:
