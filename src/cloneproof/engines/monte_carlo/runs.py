@@ -15,17 +15,13 @@ import numpy.typing as npt
 from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, reference_run, run_streams
 
-ARM_FIELDS: Final = [
+ARM: Final = [
     ("agent", "i8"),
     ("original", "i8"),  # inside its agent
     ("copy", "i8"),
     ("column", "i8"),  # of the original in an array of means
     ("key", "u8"),  # by which its level knows it
-    ("tape", "u8"),
-    ("mean", "f8"),
-    ("pulls", "i8"),
 ]
-ARM: Final = np.dtype(ARM_FIELDS, align=True)
 
 
 ArmTable = npt.NDArray[Any]
@@ -36,17 +32,16 @@ def first_arms(job: Job) -> IntArray:
     return np.cumsum([0, *(sum(job.copies[agent.name]) for agent in job.market.agents)], dtype=np.int64)
 
 
-def arm_table(job: Job, flat: bool, fields: npt.DTypeLike = ARM, more: int = 0) -> ArmTable:
-    """Make a row for each arm that a job's copies register, in order, its first five fields filled; and `more` rows."""
+def arm_table(job: Job, flat: bool) -> ArmTable:
+    """Make a row for each arm that a job's copies register, in order."""
     copies = np.array([number for agent in job.market.agents for number in job.copies[agent.name]])
     owners = np.array([(i, o) for i, agent in enumerate(job.market.agents) for o in range(agent.count)])
     column = np.repeat(np.arange(len(copies)), copies)
-    table = np.zeros(len(column) + more, fields)
-    arms, numbers = table[: len(column)], np.arange(len(column))
+    arms, numbers = np.zeros(len(column), ARM), np.arange(len(column))
     arms["column"], arms["agent"], arms["original"] = column, owners[column, 0], owners[column, 1]
     arms["copy"] = numbers - (np.cumsum(copies) - copies)[column]
     arms["key"] = numbers - first_arms(job)[arms["agent"]] + ((arms["agent"] << 32) if flat else 0)
-    return table
+    return arms
 
 
 class RunResults(NamedTuple):

@@ -1,4 +1,4 @@
-"""The CUDA source against the Numba kernels, bit for bit: as plain C++ everywhere, and on the card where there is one.
+"""The CUDA source against the kernels for cores, bit for bit: as plain C++ everywhere, and on the card if there is one.
 
 CLONEPROOF_GPU_JOBS sets how many random jobs are compared; `make test-gpu` compares 10,000 on the card.
 """
