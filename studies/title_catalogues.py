@@ -89,7 +89,7 @@ def _real(listings: str, pairs: str) -> None:
             :: max(1, len(across) // 60)
         ][:10]:
             print(f"  {'right' if right else 'wrong'}: {rows[link.one]['title']} | {rows[link.other]['title']}")
-            print(f"         {link.score:.2f}, {link.reason}")
+            print(f"         {link.share:.3f}, {link.why}")
 
 
 if __name__ == "__main__":

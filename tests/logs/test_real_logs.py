@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.copying.alike import duplicates
-from cloneproof.logs.originals import arm_records
+from cloneproof.logs.originals import named_links
 
 DATA = Path(__file__).parents[2] / "build" / "log-data"
 LOGS = {
@@ -24,5 +23,6 @@ def test_it_is_read_and_what_has_one_title_is_listed(name):
     log = cp.read_log(DATA / file, owners=DATA / f"{name}_owners.csv", reward_range=reward_range, same=same)
     assert (log.rounds, len(log.arms)) == (rounds, arms)
     assert not log.faults
-    listed = duplicates(arm_records(log), same)
-    assert (len(listed), all(one.equal for one in listed)) == ((18, True) if name == "movielens" else (0, True))
+    found = named_links(log, same)
+    assert all("the same words" in link.why.speaks_for for link in found.named)
+    assert len(found.groups) == (18 if name == "movielens" else 0)

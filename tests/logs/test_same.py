@@ -37,9 +37,11 @@ def pairs_of(found):
 
 def test_items_of_two_shops_are_recognised_however_they_are_written_and_nothing_else_is():
     """A maker's name, a model code with hyphens, units with and without a blank; sizes of screens stay apart."""
-    found = cp.same_items(stereos(), owner="shop")
-    assert pairs_of(found) == {(k, k + len(STEREOS)) for k in range(len(STEREOS))}
-    assert any("nvtt350h" in link.reason for link in found.links)
+    wanted = {(k, k + len(STEREOS)) for k in range(len(STEREOS))}
+    assert pairs_of(cp.same_items(stereos(), owner="shop")) <= wanted
+    found = cp.same_items(stereos(), owner="shop", false_share=0.3)  # of six pairs, one by chance is a sixth
+    assert pairs_of(found) >= wanted
+    assert any("nvtt350h" in link.why.numbers for link in found.links)
 
 
 @pytest.mark.parametrize("shops", [1, 2, 20])
@@ -47,7 +49,7 @@ def test_an_honest_catalogue_of_series_sizes_colours_and_decimals_has_no_copies(
     titles = honest_catalogue(np.random.default_rng(3), 600)
     found = cp.same_items({"title": titles, "shop": [f"s{k % shops}" for k in range(len(titles))]}, owner="shop")
     assert found.groups == ()
-    assert found.near  # and yet variants were compared
+    assert found.alike  # and yet variants were compared
 
 
 def test_the_copies_of_the_example_are_found_and_nothing_else():
@@ -67,8 +69,9 @@ def test_a_word_that_a_shop_adds_to_its_titles_says_nothing_whatever_it_is():
 
 
 def test_only_new_rows_are_looked_up_in_a_catalogue():
-    catalogue = {"title": ["Stone mug", "STONE MUG", "Oak tray"], "shop": ["ana", "ana", "bo"]}
-    found = cp.same_items({"title": ["Oak tray NEW", "Tin cup"], "shop": ["ana"] * 2}, owner="shop", against=catalogue)
+    catalogue = {"title": ["Stone mug", "STONE MUG", "Old oak tray"], "shop": ["ana", "ana", "bo"]}
+    new = {"title": ["Tray, old oak", "Tin cup"], "shop": ["bo"] * 2}
+    found = cp.same_items(new, owner="shop", against=catalogue)
     assert [(link.one, found.items[link.other].row, found.items[link.other].known) for link in found.links] == [
         (0, 3, True)
     ]
@@ -84,7 +87,7 @@ def test_the_command_writes_csv_json_and_a_page(tmp_path):
     with groups.open(encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert [row["group"] for row in written].count("1") == 12
-    assert all(row["reason"].startswith("title: ") for row in written)
+    assert all("both: " in row["why"] for row in written)
     assert "Copper Whistling Kettle" in page.read_text(encoding="utf-8")
     data = json.loads(run("same", items, "--owner", "shop", "--json").stdout)
     assert [len(group) for group in data["groups"]] == [12, 4, 2]
@@ -94,6 +97,6 @@ def test_the_command_writes_csv_json_and_a_page(tmp_path):
 
 
 def test_titles_are_escaped_on_the_page():
-    found = cp.same_items({"title": ["<b>mug</b> stone", "NEW <b>mug</b> stone"]})
+    found = cp.same_items({"title": ["<b>mug</b> stone", "stone <b>MUG</b>"]})
     assert found.groups == ((0, 1),)
     assert "<b>mug" not in html_page(found)

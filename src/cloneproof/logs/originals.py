@@ -1,9 +1,9 @@
 """Arms that look like one item, and the owners and originals that follow.
 
-Arms of one agent whose texts name one item count as one original. Accounts count as one owner where two of them share
-texts with each other and with nobody else, or where their titles match one to one (`same`); a text that more share may
-be a product that many shops have. All of this may be wrong, and is a reason to look; rewards may contradict it
-(`agreement`).
+Arms of one agent whose texts or names are one item's (`same`) count as one original. Accounts count as one owner where
+their titles match one to one, and those of no third account do; other texts that two agents share may be a product that
+many shops have. All of this may be wrong, at the share of errors that is stated, and is a reason to look; rewards may
+contradict it (`agreement`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from cloneproof._groups import joined
-from cloneproof.analysis.copying.alike import MOST_SHARING
-from cloneproof.analysis.copying.catalogue import is_code_text
-from cloneproof.analysis.copying.records import ArmRecord, Duplicates
 from cloneproof.logs.agreement import agreement
 from cloneproof.logs.log import Log, LoggedArm
-from cloneproof.logs.same import account_candidates, item_links
 from cloneproof.market.priors import Prior
+from cloneproof.same.judging import Rewards
+from cloneproof.same.links import FALSE_SHARE, Links, links_of
+from cloneproof.same.words import read_words
 
 MOST_ORIGINALS_STUDIED: Final = 300  # originals in the market fitted to a log
 MOST_ORIGINALS_FITTED: Final = 2_000  # originals to which the law of rates is fitted, besides those
@@ -59,11 +60,6 @@ class LogOwner:
         return sum(arm.rounds for arm in self.arms)
 
 
-def arm_records(log: Log) -> list[ArmRecord]:
-    """Return the arms as texts are compared."""
-    return [ArmRecord(arm.agent, arm.arm, arm.features) for arm in log.arms]
-
-
 @dataclass(frozen=True)
 class Lookalikes:
     """Arms that look like one item each, of an agent or of several; nothing is said about anybody's intentions.
@@ -71,7 +67,7 @@ class Lookalikes:
     agents     whose they are
     items      groups of arms, (agent, arm), that look like one item; the largest first
     text       of the first item; nothing where arms have none
-    reasons    what is alike: "equal title", "near title", ..
+    reasons    what is alike: "equal name", "title", ..
     one_owner  whether the agents count as one owner in the study
     agreement  of each item, the chance of rewards that differ as much if it is one; None where too few were served
     """
@@ -94,55 +90,52 @@ class Lookalikes:
         return sum(len(item) - 1 for item in self.items)
 
 
-def lookalikes(log: Log, listed: Sequence[Duplicates], same: Sequence[str] = ()) -> tuple[Lookalikes, ...]:
+def named_links(log: Log, same: Sequence[str], false_share: float = FALSE_SHARE) -> Links:
+    """Return which arms are one item by the texts in `same` and by what they earned."""
+    texts = {name: [arm.features.get(name) for arm in log.arms] for name in same}
+    columns = {
+        name: ("text" if any(" " in (text or "") for text in own) else "identifier", own) for name, own in texts.items()
+    }
+    counts = [(float(arm.total), float(arm.rounds)) for arm in log.arms]
+    rewards = Rewards(*(np.array(column) for column in zip(*counts, strict=True)))
+    return links_of(columns, [arm.agent for arm in log.arms], None, rewards, false_share)
+
+
+def lookalikes(log: Log, found: Links) -> tuple[Lookalikes, ...]:
     """Return all that looks like one item, by agents; what has the most arms too many first, as a person would look.
 
-    What several shops may sell comes last. Names of arms count within an agent only, and a text only if at most
-    MOST_SHARING agents have it. Titles in `same` are compared for second accounts too.
+    What several shops may sell comes last. Names of arms count within an agent only, and if they are equal but for
+    case, marks and the word "copy".
     """
     arms = {arm.place: arm for arm in log.arms}
     links: dict[tuple[str, ...], list[tuple[str, Sequence[ArmPlace]]]] = defaultdict(list)
-    for duplicate in (group for group in listed if len(group.agents) <= MOST_SHARING):
-        owned: dict[str, list[ArmPlace]] = defaultdict(list)
-        for place in duplicate.arms:
-            owned[place[0]].append(place)
-        reason = f"{'equal' if duplicate.equal else 'near'} {duplicate.feature}"
-        for agent, own in owned.items():
-            if len(own) > 1:
-                links[agent,].append((reason, own))
-        if duplicate.feature != "arm" and len(owned) > 1:
-            links[tuple(sorted(owned))].append((reason, duplicate.arms))
-    sharing = Counter(agent for agents in links if len(agents) > 1 for agent in agents)
-    accounts = _accounts(log, same) if same else {}
-    for agents, both in accounts.items():
-        links[agents] += [("titles one to one", match) for match in both]
+    names: dict[tuple[str, str], list[ArmPlace]] = defaultdict(list)
+    for arm in log.arms:
+        plain = " ".join(word for word in read_words(arm.arm) if word != "copy")
+        if plain:
+            names[arm.agent, plain].append(arm.place)
+    for (agent, _), own in names.items():
+        if len(own) > 1:
+            links[agent,].append(("equal name", own))
+    partners = Counter(owner for *owners, _ in found.accounts for owner in owners)
+    accounts = {tuple(sorted(owners)) for *owners, _ in found.accounts if all(partners[owner] == 1 for owner in owners)}
+    for link in found.named:
+        places = log.arms[link.one].place, log.arms[link.other].place
+        agents = tuple(sorted({agent for agent, _ in places}))
+        links[agents].append(("titles one to one" if agents in accounts else "texts", places))
     groups = []
     for agents, matches in links.items():
-        places = list(dict.fromkeys(place for _, some in matches for place in some))
-        number = {place: row for row, place in enumerate(places)}
+        listed = tuple(dict.fromkeys(place for _, some in matches for place in some))
+        number = {place: row for row, place in enumerate(listed)}
         pairs = [(number[one], number[other]) for _, some in matches for one, other in pairwise(some)]
-        items = [tuple(places[row] for row in rows) for rows in joined(len(places), pairs)]
+        items = [tuple(listed[row] for row in rows) for rows in joined(len(listed), pairs)]
         items.sort(key=lambda item: (-len(item), -sum(arms[place].rounds for place in item)))
-        alone = len(agents) == 2 and all(sharing[agent] <= 1 for agent in agents)
         reasons = tuple(dict.fromkeys(reason for reason, *_ in matches))
         texts = [text for place in items[0] for text in arms[place].features.values()]
-        text = min(texts, key=lambda text: (is_code_text(text), len(text)), default="")
-        one_owner = alone or agents in accounts
+        text = min(texts, key=lambda text: (" " not in text, len(text)), default="")
         agreed = tuple(agreement([arms[place] for place in item]) for item in items)
-        groups.append(Lookalikes(agents, tuple(items), text, reasons, one_owner, agreed))
+        groups.append(Lookalikes(agents, tuple(items), text, reasons, agents in accounts, agreed))
     return tuple(sorted(groups, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
-
-
-def _accounts(log: Log, same: Sequence[str]) -> dict[tuple[str, ...], list[tuple[ArmPlace, ArmPlace]]]:
-    """Return the arms of two agents whose titles match one to one, of agents who match nobody else so."""
-    owners = [arm.agent for arm in log.arms]
-    candidates = account_candidates(owners, *item_links([arm.features for arm in log.arms], owners, same))
-    partners = Counter(owner for like in candidates for owner in like.owners)
-    return {
-        like.owners: [(log.arms[first].place, log.arms[second].place) for first, second in like.pairs]
-        for like in candidates
-        if all(partners[owner] == 1 for owner in like.owners)
-    }
 
 
 def _rounds(one: Lookalikes, arms: Mapping[ArmPlace, LoggedArm]) -> int:

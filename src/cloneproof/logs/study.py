@@ -1,6 +1,6 @@
 """Study of a log: who seems to copy, what it pays under a policy, and what to run instead.
 
-1. Arms that look like one item by texts (`analysis.copying`), and owners and originals from them (`originals`).
+1. Arms that look like one item by texts (`same`), and owners and originals from them (`originals`).
 2. The law of rates fitted to what the originals earned (`rates`), and the market of them over the log's traffic.
 3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market.
 4. What to run instead, and what that costs.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -21,24 +20,22 @@ from cloneproof._data import fields_of, to_data
 from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.copying.alike import duplicates
-from cloneproof.analysis.copying.caught import CaughtShare, caught_share
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError, OutOfTimeError
+from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError
 from cloneproof.logs.copy_worth import CopyWorth, by_copies_of_log, posterior_market, worth_of_copies
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import (
     LogOwner,
     Lookalikes,
-    arm_records,
     by_segment,
     fitted_owners,
     log_owners,
     lookalikes,
+    named_links,
     segment_originals,
     studied_owners,
     studied_segments,
@@ -50,6 +47,7 @@ from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends, check_no_positions
 from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.online.slate import check_takes_positions
+from cloneproof.same.links import Links
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
 QUICK: Final = 10.0  # seconds of counted work, if no limit is given
@@ -77,7 +75,7 @@ class LogStudy(WithFindings):
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
     cost            what the recommended mechanism loses there with the log's own items; the recommendation itself is
                     for a fresh market, of new items whose rates have the fitted law
-    caught          which share of copies planted under changed titles the matcher catches, where the log has titles
+    same            what is one item by its texts: links with their reasons, and how many of them are wrong
     notes           further remarks
     left            questions for which there was no time
     interrupted     whether somebody pressed Ctrl-C: some answers are missing then
@@ -93,7 +91,7 @@ class LogStudy(WithFindings):
     left: tuple[str, ...]
     seconds: float
     interrupted: bool
-    caught: CaughtShare | None
+    same: Links
     worth: Sequence[CopyWorth] = ()
     verdict: PolicyAudit | None = None
     recommendation: Recommendation | None = None
@@ -135,7 +133,8 @@ class LogStudy(WithFindings):
             "recommendation": to_data(self.recommendation),
             "cost_with_these_items": to_data(self.cost),
             "accounts": [dict(zip(columns, row, strict=True)) for row in self.accounts],
-            **fields_of(self, "caught", "notes", "left", "interrupted"),
+            "same": fields_of(self.same, "expected_wrong", "rests_on") | {"links": len(self.same.named)},
+            **fields_of(self, "notes", "left", "interrupted"),
         }
 
 
@@ -169,8 +168,10 @@ def study_log(
         tell(0, 5, "looking for copies")
         segments, left = studied_segments(log), list[str]()
         parts = segments if log.segments else {}
-        alike, same = _looked(log, clock, left, first)
-        caught = _caught(log, same, clock)
+        same = named_links(log, log.columns.same)
+        alike = lookalikes(log, same)
+        if first is not None:
+            first(alike)
         everybody = log_owners(log, alike)
         owners = studied_owners(everybody)
         notes = [*log.notes, *studied_words(owners, everybody)]
@@ -208,44 +209,8 @@ def study_log(
             )
         tell(5, 5, "done")
         return LogStudy(
-            log, alike, owners, market, name, tuple(notes), tuple(left), clock.elapsed, interrupted, caught, **answers,
+            log, alike, owners, market, name, tuple(notes), tuple(left), clock.elapsed, interrupted, same, **answers,
         )  # fmt: skip
-
-
-def _looked(
-    log: Log, clock: Deadline, left: list[str], first: Callable[[Sequence[Lookalikes]], None] | None
-) -> tuple[tuple[Lookalikes, ...], tuple[str, ...]]:
-    """Return what looks like one item, and the columns of texts that were compared.
-
-    `first` is told what equal texts and ids say, before anything takes long.
-    """
-    records, same = arm_records(log), log.columns.same
-    listed = duplicates(records, same, near=False)
-    if first is not None:
-        first(lookalikes(log, listed))
-    try:
-        with clock.share(LISTED).for_engines():
-            listed = duplicates(records, same)
-            return lookalikes(log, listed, same), same
-    except OutOfTimeError:
-        left.append("titles that are not equal")
-    return lookalikes(log, listed), ()
-
-
-def _caught(log: Log, same: Sequence[str], clock: Deadline) -> CaughtShare | None:
-    """Return the share of planted copies that the matcher catches by the first of the columns of texts, if time is.
-
-    Its low end is the default of `caught=` where a mechanism is judged beside the matcher.
-    """
-    texts = {
-        number: text
-        for number, arm in enumerate(log.arms)
-        for text in [next((arm.features[name] for name in same if name in arm.features), None)]
-        if text is not None
-    }
-    with suppress(OutOfTimeError), clock.share(LISTED).for_engines():
-        return caught_share(texts, [arm.agent for arm in log.arms])
-    return None
 
 
 def _page(log: Log, notes: list[str]) -> tuple[float, ...] | None:

@@ -69,11 +69,11 @@ def sections(study: LogStudy) -> Iterable[Section]:
 
 
 def first_look(log: Log, alike: Sequence[Lookalikes]) -> Iterable[Section]:
-    """Say what equal texts and ids show, before titles are compared."""
+    """Say what looks like one item, before anything takes long."""
     found = Points(tuple(Paragraph(f"{seems(one)}.") for one in alike[:MOST_AT_ONCE]))
     more = [Paragraph(f"And {left:,} more.")] if (left := len(alike) - MOST_AT_ONCE) > 0 else []
-    title = "First, what equal texts and names show" if alike else "No two arms have equal texts or names"
-    yield Section(f"{title} (titles that are not equal are next)", [found, *more] if alike else (), log_words(log))
+    title = "First, what looks like one item" if alike else "No two arms look like one item"
+    yield Section(title, [found, *more] if alike else (), log_words(log))
 
 
 def _within(title: str, result: Result, said: str = "") -> Iterator[Section]:
@@ -206,14 +206,15 @@ def _alike(study: LogStudy) -> Iterator[SectionPart]:
     yield Table.of(columns, rows[:MOST_GROUPS], left=["what", *columns[5:]])
     yield from not_shown(sum(len(one.items) for one in study.alike) - MOST_GROUPS, "items")
     yield Paragraph(
-        "Arms whose texts are equal, or the same up to filler, order and slips. Different items may have one title, "
+        f"Of the {len(study.same.named):,} pairs of texts behind this about {study.same.expected_wrong:.1f} are wrong "
+        f"(`cloneproof same` tells each). "
         "and several shops may sell one product. Rewards cannot show that arms are one item, but that they are not: p "
         "is the chance of rewards that differ as much if they are one, whose arms' log-odds vary by "
         f"{ONE_ITEM_SPREAD:g}.",
         role="note",
     )
-    if study.caught is not None:
-        yield Paragraph(study.caught.words, role="note")
+    for note in study.same.rests_on:
+        yield Paragraph(sentence(note), role="note")
 
 
 def _agreement_words(chance: float | None) -> str:

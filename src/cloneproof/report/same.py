@@ -6,28 +6,29 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
-from cloneproof.analysis.copying.matching import TitleLink
 from cloneproof.logs.same import SameItems
 from cloneproof.report.words import shorten
+from cloneproof.same.links import SameLink
 
+FIRST: Final = 3  # groups on the first screen
 MOST_GROUPS: Final = 50  # shown
 MOST_ROWS: Final = 8  # items shown of a group
-MOST_NEAR: Final = 30  # pairs shown that were near
-LONGEST: Final = 90  # letters of a title
+MOST_ALIKE: Final = 30  # pairs shown that are alike and not named
+LONGEST: Final = 60  # letters of a title
 COMMON_SHOPS: Final = "Two shops that sell the same products look like this as well."
 
 
 def sections(found: SameItems) -> Iterable[Section]:
-    """Return the groups, the owners whose titles match, and what was near."""
+    """Return the groups, the owners whose items match, and what is alike."""
     owners = len({item.owner for item in found.items})
     asked = f"{found.rows:,} rows by {', '.join(found.by)}" + (f", {owners:,} owners" if found.owner else "")
     yield Section(_title(found), tuple(_answer(found)), asked)
     if found.groups:
         yield Section("The same", tuple(_groups(found)))
     if found.accounts:
-        yield Section("Owners whose titles match one to one", tuple(_accounts(found)))
-    if found.near:
-        yield Section("Near, and not taken for the same", tuple(_near(found)))
+        yield Section("Owners whose items match one to one", tuple(_accounts(found)))
+    if found.alike:
+        yield Section("Alike, and not named", tuple(_alike(found)))
     yield Section("Small print", (Points(tuple(map(Paragraph, _small_print(found)))),))
 
 
@@ -43,9 +44,15 @@ def _answer(found: SameItems) -> Iterator[SectionPart]:
     across = sum(found.items[link.one].owner != found.items[link.other].owner for link in found.links)
     if found.groups:
         said = f"{len(found.links):,} pairs are the same"
-        yield Paragraph(said + (f", {across:,} of them of two owners." if found.owner else "."))
+        said += f", {across:,} of them of two owners" if found.owner else ""
+        yield Paragraph(f"{said}; about {found.expected_wrong:.1f} of them are wrong.")
     else:
-        yield Paragraph(f"{len(found.near):,} pairs were near.")
+        yield Paragraph(
+            f"{len(found.alike):,} pairs are alike, no more than different items are at a share of errors of "
+            f"{found.false_share:g}."
+        )
+    for note in found.rests_on:
+        yield Paragraph(f"{note[0].upper()}{note[1:]}.", role="note")
 
 
 def _groups(found: SameItems) -> Iterator[SectionPart]:
@@ -59,39 +66,38 @@ def _groups(found: SameItems) -> Iterator[SectionPart]:
             rows.append((
                 str(number), f"{item.row:,}{' of the catalogue' if item.known else ''}",
                 shorten(item.owner, LONGEST), shorten(next(iter(item.texts.values()), ""), LONGEST) + rest,
-                f"{table['score'][at]:.2f}", table["reason"][at], name if k == 0 else "",
+                f"{table['share'][at]:.3f}", table["why"][at], name if k == 0 else "",
             ))  # fmt: skip
         shown += len(group)
-    columns = ("item", "row", "owner", "text", "score", "why", "id")
+    columns = ("item", "row", "owner", "text", "share wrong", "why", "id")
     yield Table.of(columns, rows, left=["row", "owner", "text", "why", "id"])
     if len(found.groups) > MOST_GROUPS:
         yield Paragraph(f"{len(found.groups) - MOST_GROUPS:,} further items; --csv and --json have them.", role="note")
 
 
 def _accounts(found: SameItems) -> Iterator[SectionPart]:
-    rows = [(*one.owners, f"{one.same:,}", f"{one.near:,}", f"{one.titles:,}") for one in found.accounts[:MOST_NEAR]]
-    yield Table.of(("owner", "and", "the same", "near", "titles of the smaller"), rows, left=["and"])
+    rows = [(*one.owners, f"{one.same:,}", f"{one.titles:,}") for one in found.accounts[:MOST_ALIKE]]
+    yield Table.of(("owner", "and", "the same", "items of the smaller"), rows, left=["and"])
     yield Paragraph(f"These may be accounts of one owner. {COMMON_SHOPS}", role="note")
 
 
-def _near(found: SameItems) -> Iterator[SectionPart]:
-    rows = [_row(link, found) for link in found.near[:MOST_NEAR]]
-    yield Table.of(("score", "rows", "one", "the other", "why not"), rows, left=["rows", "one", "the other", "why not"])
-    if len(found.near) > MOST_NEAR:
-        yield Paragraph(f"{len(found.near) - MOST_NEAR:,} further pairs; --json has them.", role="note")
+def _alike(found: SameItems) -> Iterator[SectionPart]:
+    rows = [_row(link, found) for link in found.alike[:MOST_ALIKE]]
+    yield Table.of(("rows", "one", "the other", "why"), rows, left=["one", "the other", "why"])
+    if len(found.alike) > MOST_ALIKE:
+        yield Paragraph(f"{len(found.alike) - MOST_ALIKE:,} further pairs; --json has them.", role="note")
 
 
-def _row(link: TitleLink, found: SameItems) -> tuple[str, ...]:
+def _row(link: SameLink, found: SameItems) -> tuple[str, ...]:
     pair = found.items[link.one], found.items[link.other]
     texts = (shorten(next(iter(item.texts.values()), ""), LONGEST) for item in pair)
-    return f"{link.score:.2f}", " and ".join(f"{item.row:,}" for item in pair), *texts, link.reason
+    return " and ".join(f"{item.row:,}" for item in pair), *texts, str(link.why)
 
 
 def _small_print(found: SameItems) -> Iterator[str]:
     yield (
-        "The score is the cosine of the two texts' words, each weighted by how few texts of this table have it: 0 for "
-        f"nothing in common, 1 for the same words. From {found.threshold:g} on, texts of two owners are the same if "
-        "each is the other's nearest, nothing else fits as well, no number contradicts and what they share is rare. "
-        "Texts of one owner are the same if they differ in filler, order, spelling or a numbering only."
+        f"Pairs are named so that on average at most {found.false_share:.0%} of them are wrong. How often different "
+        "items look this much alike is counted in this table, where copies are not: between sellers for pairs inside "
+        "one, inside shops for pairs between few shops. Where sellers keep to brands it says less."
     )
     yield "This is a reason to look at the items; it says nothing about anybody's intentions."

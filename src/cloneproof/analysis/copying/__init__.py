@@ -1,1 +1,0 @@
-"""Search for copies: arms of a log that look like one item, with false discoveries controlled."""

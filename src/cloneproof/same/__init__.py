@@ -1,0 +1,1 @@
+"""Which entries of a table are one item, and how often such a finding is wrong."""
