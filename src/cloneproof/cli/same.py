@@ -46,7 +46,7 @@ def same(
         task = bar.add_task("comparing", total=100)
         found = same_items(
             file, by=kinds, owner=owner, against=against, rewards=_two_columns(rewards), false_share=false_share,
-            told=lambda share: bar.update(task, completed=100 * share),
+            progress=lambda share: bar.update(task, completed=100 * share),
         ).accepting(accepted)  # fmt: skip
     if table is not None:
         columns = found.to_columns()

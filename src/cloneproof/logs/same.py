@@ -156,7 +156,7 @@ def same_items(
     against: object = None,
     rewards: tuple[str, str] | None = None,
     false_share: float = FALSE_SHARE,
-    told: Callable[[float], None] = lambda _: None,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> SameItems:
     """Find the items of a table that are the same, and say how often that is wrong.
 
@@ -176,7 +176,7 @@ def same_items(
         The columns of clicks and views. Items that were clicked differently are not one item.
     false_share : float, default 0.05
         The share of wrong pairs among those named that is aimed at, on average.
-    told : function, optional
+    progress : function, optional
         Is told the share of the work that is done.
 
     Returns
@@ -210,7 +210,7 @@ def same_items(
     told_rewards = (
         None if rewards is None else Rewards(*(np.array(column, float) for column in zip(*counts, strict=True)))
     )
-    found = links_of(columns, owners, new, told_rewards, share, told)
+    found = links_of(columns, owners, new, told_rewards, share, progress)
     sizes: dict[str, int] = {}
     for name in owners:
         sizes[name] = sizes.get(name, 0) + 1
