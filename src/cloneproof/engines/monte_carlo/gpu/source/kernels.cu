@@ -4,6 +4,7 @@
 //
 // Compiled as C++ there is one thread, and `play` takes the kernel and the number of arms as arguments.
 #include "flat_ucb.h"
+#include "kl_ucb.h"
 #include "thompson.h"
 #include "tree_ucb.h"
 
