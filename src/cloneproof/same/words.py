@@ -119,7 +119,7 @@ def spellings(entries: Mapping[str, int]) -> dict[str, str]:
 
 
 def _one_slip(one: str, other: str) -> bool:
-    """Whether two different words are one slip apart, plurals apart: "lamp" and "lamps" are no slip.
+    """Whether two different words are one slip apart; plurals and other last letters are no slips.
 
     >>> _one_slip("kettle", "kettel"), _one_slip("kettle", "kettles"), _one_slip("kettle", "kxttly")
     (True, False, False)
@@ -130,6 +130,8 @@ def _one_slip(one: str, other: str) -> bool:
     start = next((k for k, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     if len(long) > len(short):
         return len(long) == len(short) + 1 and short[start:] == long[start + 1 :]
+    if start == len(short) - 1:  # another last letter makes another model
+        return False
     swapped = short[start : start + 2] == long[start : start + 2][::-1] and short[start + 2 :] == long[start + 2 :]
     return swapped or short[start + 1 :] == long[start + 1 :]
 
