@@ -70,7 +70,7 @@ def test_a_tolerance_decides_what_counts():
         assert_clone_proof("ucb1", MARKET, tolerance=0.05)
     assert_clone_proof("ucb1", MARKET, tolerance=0.06)
     with pytest.raises(AssertionError, match="got undecided"):
-        assert_clone_proof("ucb1", MARKET.with_horizon(8))
+        assert_clone_proof("epsilon-greedy", MARKET.with_horizon(4), tolerance=0.2)
 
 
 def test_an_own_policy_passes_by_what_was_tried_only_if_that_is_allowed():

@@ -109,8 +109,9 @@ def test_the_compose_file_names_what_is_there():
 def test_the_image_gets_what_it_installs():
     """The package needs these files to be built, and the rest of the repository is left out."""
     kept = [line[1:] for line in text("Dockerfile.dockerignore").splitlines() if line[0] == "!"]
-    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
-    assert {"src", "pyproject.toml", "constraints.txt", project["readme"], *project["license-files"]} == set(kept)
+    told = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())
+    builds = {"pyproject.toml", "setup.py", f"{told['build-system']['build-backend']}.py", "constraints.txt"}
+    assert {"src", *builds, told["project"]["readme"], *told["project"]["license-files"]} == set(kept)
     assert all((DEPLOY.parent / name).exists() for name in kept)
     lines = re.sub(r"\\\n", " ", text("Dockerfile")).splitlines()
     instructions = {line.split()[0] for line in lines if line.strip() and line[0] not in "# "}

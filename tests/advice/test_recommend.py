@@ -136,7 +136,7 @@ def test_nothing_is_tuned_after_the_time_and_what_was_left_out_is_said(monkeypat
         found = cp.recommend(market, search=cp.Search(seconds=10))
     assert tuned == ["reservoir", "reservoir-contest"]
     assert found.choice.name == "reservoir"
-    assert found.others["h-etc-r"] == "there was no time left for it"
+    assert found.others["uniform-etc"] == "there was no time left for it"
     assert "were over before everything was looked at" in " ".join(found.notes)
 
 

@@ -36,6 +36,7 @@ def test_the_example_runs_resumes_and_reports(tmp_path):
     small.write_text(text.replace("../creators.toml", str(EXAMPLE.parents[1] / "creators.toml")), encoding="utf-8")
     done = sweep(small, "--store", store, "--output", output, "--workers", 1)
     assert done.returncode == 0, done.stderr
+    assert "few runs" in done.stdout
     rows = list(csv.DictReader(output.read_text(encoding="utf-8").splitlines()))
     assert len({row["point"] for row in rows}) == 16
     verdicts = {(row["mechanism"], row["horizon"]): row["verdict"] for row in rows if row["question"] == "audit"}

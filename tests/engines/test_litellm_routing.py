@@ -47,7 +47,7 @@ class FakeRouter:
 def strategy(monkeypatch):
     fakes = SimpleNamespace(CustomLogger=SimpleNamespace, RouterRateLimitErrorBasic=NoDeploymentError)
     monkeypatch.setattr(adapters, "_litellm", lambda module: fakes)
-    bars = cp.mechanism("reservoir-bars", bars=[0.8, 0.6], draws=4)  # as tuning takes a second
+    bars = cp.mechanism("reservoir-bars", bars=0.6, draws=4)  # as tuning takes a second
     monkeypatch.setattr(adapters, "mechanism", lambda name, market: bars)
     return lambda router=None, **more: LiteLLMRouting(
         router or FakeRouter(), "chat", "family", **{"requests_a_month": 3000, "seed": 3} | more

@@ -96,7 +96,7 @@ def test_an_attack_is_told_with_its_numbers_and_scope(audits, pages):
         assert words in text
     assert " ".join(scope_sentences(audit.scope)) in text
     assert "trial of 200 rounds" in text
-    assert "proven: the true value lies within the bound" in text
+    assert "the true value lies within the bound" in text
     assert "withholding" in text
     assert "arm_rounds" in text
     assert f"numpy {version('numpy')}" in text

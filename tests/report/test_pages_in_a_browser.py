@@ -75,7 +75,7 @@ def page(tmp_path_factory):
                     rows[key].append(value)
     log = cp.read_log(rows, same=["title"])
     with ticking(0.001):
-        study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
+        study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6)
     file = tmp_path_factory.mktemp("log") / "log.html"
     write_whole(file, html_page(study))
     return file

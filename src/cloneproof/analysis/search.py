@@ -88,7 +88,7 @@ SEARCH: Final = Search()  # the default of every question
 
 Proposed = TypeVar("Proposed", bound=Hashable)
 Proposed_contra = TypeVar("Proposed_contra", contravariant=True)
-Answer = TypeVar("Answer")
+Answered = TypeVar("Answered")
 
 
 class Evaluator(Protocol[Proposed_contra]):
@@ -112,12 +112,12 @@ def run_search(evaluator: Evaluator[Proposed_contra], proposals: Iterable[Propos
 
 
 @dataclass
-class Answers(Generic[Proposed, Answer]):
+class Answers(Generic[Proposed, Answered]):
     """An evaluator that asks a function, which raises an `EngineError` to refuse; done when time is over."""
 
-    ask: Callable[[Proposed], Answer]
+    ask: Callable[[Proposed], Answered]
     clock: Deadline = field(default_factory=Deadline)
-    evaluated: dict[Proposed, Answer] = field(default_factory=dict)
+    evaluated: dict[Proposed, Answered] = field(default_factory=dict)
     left_out: dict[Proposed, str] = field(default_factory=dict)  # what was refused, and why
     took: float = 0.0  # seconds of the last proposal
 

@@ -20,6 +20,7 @@ The arguments mean the same everywhere::
     epoch, round_  i, the number of a doubling epoch, and a round, both from 1
     draws          s, the slots of an agent
     constant       c, of an index
+    values         the means that an original may have
     weights        the chances of the values, as proportions; equal if left out
     accounts       m, the accounts of one provider
     pot            V, what accounts share alike

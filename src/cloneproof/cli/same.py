@@ -31,9 +31,10 @@ def same(
     html: HtmlFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which items of a table are the same, why, and how many of the pairs named are wrong.
+    """Say which items of a table are the same, and why.
 
-    How often different items look this much alike is counted in the table itself.
+    It also says how many of the pairs named are wrong: how often different items look this much alike is counted in
+    the table itself.
 
     Exit codes: 0 done; with --known 1 if something was found that is not in it; 2 bad input.
     """

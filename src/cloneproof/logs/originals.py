@@ -21,7 +21,7 @@ from cloneproof._groups import joined
 from cloneproof.logs.agreement import agreement
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.market.priors import Prior
-from cloneproof.same.judging import Rewards
+from cloneproof.same.judging import ClicksAndViews
 from cloneproof.same.links import FALSE_SHARE, Links, links_of
 from cloneproof.same.words import read_words
 
@@ -29,7 +29,7 @@ MOST_ORIGINALS_STUDIED: Final = 300  # originals in the market fitted to a log
 MOST_ORIGINALS_FITTED: Final = 2_000  # originals to which the law of rates is fitted, besides those
 MOST_OF_ONE: Final = 20  # originals of one owner in it
 MOST_STUDIED: Final = 6  # segments of a study; further ones are pooled
-ArmPlace = tuple[str, str]
+AgentArm = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Lookalikes:
     """
 
     agents: tuple[str, ...]
-    items: tuple[tuple[ArmPlace, ...], ...]
+    items: tuple[tuple[AgentArm, ...], ...]
     text: str
     reasons: tuple[str, ...]
     one_owner: bool
@@ -97,7 +97,7 @@ def named_links(log: Log, same: Sequence[str], false_share: float = FALSE_SHARE)
         name: ("text" if any(" " in (text or "") for text in own) else "identifier", own) for name, own in texts.items()
     }
     counts = [(float(arm.total), float(arm.rounds)) for arm in log.arms]
-    rewards = Rewards(*(np.array(column) for column in zip(*counts, strict=True)))
+    rewards = ClicksAndViews(*(np.array(column) for column in zip(*counts, strict=True)))
     return links_of(columns, [arm.agent for arm in log.arms], None, rewards, false_share)
 
 
@@ -108,8 +108,8 @@ def lookalikes(log: Log, found: Links) -> tuple[Lookalikes, ...]:
     case, marks and the word "copy".
     """
     arms = {arm.place: arm for arm in log.arms}
-    links: dict[tuple[str, ...], list[tuple[str, Sequence[ArmPlace]]]] = defaultdict(list)
-    names: dict[tuple[str, str], list[ArmPlace]] = defaultdict(list)
+    links: dict[tuple[str, ...], list[tuple[str, Sequence[AgentArm]]]] = defaultdict(list)
+    names: dict[tuple[str, str], list[AgentArm]] = defaultdict(list)
     for arm in log.arms:
         plain = " ".join(word for word in read_words(arm.arm) if word != "copy")
         if plain:
@@ -138,7 +138,7 @@ def lookalikes(log: Log, found: Links) -> tuple[Lookalikes, ...]:
     return tuple(sorted(groups, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
 
 
-def _rounds(one: Lookalikes, arms: Mapping[ArmPlace, LoggedArm]) -> int:
+def _rounds(one: Lookalikes, arms: Mapping[AgentArm, LoggedArm]) -> int:
     return sum(arms[place].rounds for item in one.items for place in item)
 
 

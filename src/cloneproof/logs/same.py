@@ -15,7 +15,7 @@ from cloneproof._tables import Tabular
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.columns import TITLES, guessed_column, named_column
 from cloneproof.logs.sources import LogSource, log_source
-from cloneproof.same.judging import Rewards
+from cloneproof.same.judging import ClicksAndViews
 from cloneproof.same.links import FALSE_SHARE, ColumnKind, SameLink, links_of
 
 BLOCK: Final = "block"
@@ -208,7 +208,7 @@ def same_items(
         owners = ["table"] * new + ["catalogue"] * (len(items) - new)
     columns = {name: (kind, values[name]) for name, kind in kinds.items() if kind != BLOCK}
     told_rewards = (
-        None if rewards is None else Rewards(*(np.array(column, float) for column in zip(*counts, strict=True)))
+        None if rewards is None else ClicksAndViews(*(np.array(column, float) for column in zip(*counts, strict=True)))
     )
     found = links_of(columns, owners, new, told_rewards, share, progress)
     sizes: dict[str, int] = {}

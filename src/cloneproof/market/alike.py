@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from scipy.optimize import brentq
-from scipy.special import betaincinv
-
-from cloneproof._checks import count as checked_count
 from cloneproof._checks import real
 from cloneproof.errors import MarketError, brief
-from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import Beta, Discrete
 from cloneproof.market.segments import MeanLaw
 
@@ -21,40 +16,22 @@ SHAPES = (1e-3, 1e9)  # parameters a of Beta priors among which the one for two 
 DIGITS = 5  # of the parameters of such a prior
 
 
-def market_of_equals(
-    agents: int,
-    originals: int,
-    horizon: int,
-    *,
-    rates: Sequence[float] | MeanLaw | None = None,
-    values: Sequence[float] | None = None,
-    segments: Mapping[str, float] | None = None,
-) -> Market:
-    """Equal agents whose items have click rates of one prior.
+def law_of_items(rates: Sequence[float] | MeanLaw | None, values: Sequence[float] | None) -> MeanLaw:
+    """Return the law of every item's rate: as given, between two `rates`, or all `values` equally likely.
 
-    The prior is given as `rates`, or as two of them between which nine of ten items lie (`prior_between`); or all
-    `values` are equally likely.
-
-    >>> market_of_equals(20, 3, 10**8, rates=(0.002, 0.006)).agents[0].priors[0]
+    >>> law_of_items((0.002, 0.006), None)
     Beta(a=9.3542, b=2469.4)
-    >>> market_of_equals(20, 3, 10**8, values=(0.002, 0.006)).agents[0].support
+    >>> law_of_items(None, (0.002, 0.006)).support
     (0.002, 0.006)
     """
-    count = checked_count(agents, "agents", error=MarketError)
-    items = checked_count(originals, "originals", error=MarketError)
-    check_size(count * items)
-    rounds = checked_count(horizon, "rounds", count, error=MarketError)
     if (rates is None) == (values is None):
         raise MarketError(
             "expected the click rates as rates=(low, high) or a prior, or as values=(..), one of them; e.g. "
             "rates=(0.002, 0.006)"
         )
-    width = len(str(count))
     if rates is None:
-        law: MeanLaw = _listed(values)
-    else:
-        law = prior_between(rates) if isinstance(rates, Sequence) else rates
-    return Market([Agent(f"agent {k + 1:0{width}}", items, law) for k in range(count)], rounds, segments=segments or {})
+        return _listed(values)
+    return prior_between(rates) if isinstance(rates, Sequence) else rates
 
 
 def prior_between(rates: object) -> Beta:
@@ -64,6 +41,9 @@ def prior_between(rates: object) -> Beta:
     >>> prior, round(prior.quantile(0.05), 4), round(prior.quantile(0.95), 4)
     (Beta(a=4.485, b=162.78), 0.01, 0.05)
     """
+    from scipy.optimize import brentq  # SciPy loads late
+    from scipy.special import betaincinv
+
     ends = _checked_rates(rates)
     if len(ends) != 2 or ends[1] == 1:
         raise MarketError(

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from cloneproof._checks import HORIZON_LIMIT, NumberRange, WholeRange, count, is_one_line, known, listed, one_of
 from cloneproof.errors import CloneproofError, MarketError, brief
+from cloneproof.market.alike import check_size, law_of_items
 from cloneproof.market.positions import Positions, places_by_segment
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
@@ -338,9 +339,12 @@ class Market:
         >>> market.originals, market.agents[0].prior
         (24, Beta(a=2.0, b=60.0))
         """
-        from cloneproof.market.alike import market_of_equals  # late: it makes markets
-
-        return market_of_equals(agents, originals, horizon, rates=rates, values=values, segments=segments)
+        many, items = count(agents, "agents", error=MarketError), count(originals, "originals", error=MarketError)
+        check_size(many * items)
+        rounds = count(horizon, "rounds", many, error=MarketError)
+        law, width = law_of_items(rates, values), len(str(many))
+        equals = [Agent(f"agent {k + 1:0{width}}", items, law) for k in range(many)]
+        return cls(equals, rounds, segments=segments or {})
 
     @property
     def family(self) -> RewardFamily:

@@ -24,7 +24,7 @@ COLOURS: Final = (
     "reservoir", "h-etc-r", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy",
     "reservoir-bars", "h-ucb",
 )  # fmt: skip
-UNEQUAL_COLOURS: Final = ("reservoir", "h-etc-r", "ucb1", "thompson")  # the ceiling is dotted
+UNEQUAL_COLOURS: Final = ("reservoir", "h-etc-r", "ucb1", "thompson", "etc")  # the ceiling is dotted
 
 
 def sections(study: BoardStudy) -> Iterable[Section]:

@@ -25,7 +25,7 @@ CLEARLY: Final = 2.0  # times the share asked, from which on rewards say that to
 DOUBT: Final = 0.5  # fall of the log-likelihood at the end of a 68 % interval
 
 
-class Rewards(NamedTuple):
+class ClicksAndViews(NamedTuple):
     """Clicks and views of each entry; no views: not known."""
 
     clicks: FloatArray
@@ -48,13 +48,13 @@ class Rewards(NamedTuple):
         return max(0.0, float(np.var(np.log(hits / misses)) - np.mean(1 / hits + 1 / misses)))
 
 
-def rewards_differ(rewards: Rewards, first: IntArray, second: IntArray) -> FloatArray:
+def rewards_differ(rewards: ClicksAndViews, first: IntArray, second: IntArray) -> FloatArray:
     """Return |z| of each pair: how far its rewards are from those of one item."""
     difference, variance = rewards.differences(first, second)
     return np.abs(difference) / np.sqrt(variance)
 
 
-def odds_of_different(rewards: Rewards, first: IntArray, second: IntArray) -> FloatArray:
+def odds_of_different(rewards: ClicksAndViews, first: IntArray, second: IntArray) -> FloatArray:
     """Return how many times likelier the rewards of each pair are for two different items than for one."""
     difference, same = rewards.differences(first, second)
     other = same + 2 * rewards.scatter

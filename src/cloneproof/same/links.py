@@ -15,7 +15,7 @@ from cloneproof._data import Data
 from cloneproof.same.chance import Chances, chances
 from cloneproof.same.judging import (
     CONTRADICTS,
-    Rewards,
+    ClicksAndViews,
     by_identifier,
     grouped,
     kept_by_rewards,
@@ -100,7 +100,7 @@ class Links:
 
 
 def links_of(
-    columns: Columns, owners: Sequence[str], new: int | None = None, rewards: Rewards | None = None,
+    columns: Columns, owners: Sequence[str], new: int | None = None, rewards: ClicksAndViews | None = None,
     false_share: float = FALSE_SHARE, told: Callable[[float], None] = lambda _: None,
 ) -> Links:  # fmt: skip
     """Find the entries that are one item.
@@ -113,7 +113,7 @@ def links_of(
         Whose each entry is; where all are one's, the list says less about chance.
     new : int, optional
         Only pairs with one of so many first entries; without it, all.
-    rewards : Rewards, optional
+    rewards : ClicksAndViews, optional
         Clicks and views, which may contradict.
     false_share : float
         Share of wrong pairs among the named ones that is aimed at.
@@ -175,7 +175,7 @@ class _Judged:
                 self.vetoed[k] = "identifier"
                 self.named[k] = False
 
-    def reward(self, rewards: Rewards, share: float) -> None:
+    def reward(self, rewards: ClicksAndViews, share: float) -> None:
         """Rewards that contradict forbid a pair; where too many are different, only pairs whose rewards agree stay."""
         first, second = self.pairs.first, self.pairs.second
         odds = odds_of_different(rewards, first, second)

@@ -20,7 +20,7 @@ from cloneproof.serve.market.terms import (
     Weight,
 )
 
-Reason = Annotated[
+GivenReason = Annotated[
     str, Meta(min_length=1, max_length=1000, pattern=r"\S", description="which agents and auditors read")
 ]
 
@@ -88,19 +88,19 @@ class JoinRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settle a season; with a reason if it is not over, which agents and auditors can read."""
 
-    reason: Reason | None = None
+    reason: GivenReason | None = None
 
 
 class WithdrawalRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Withdraw an arm; with a platform's key for a reason, which its agent and auditors can read."""
 
-    reason: Reason | None = None
+    reason: GivenReason | None = None
 
 
 class PauseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Pause an arm of the season that runs, or all arms of the agent, or resume them; agents and auditors read why."""
 
-    reason: Reason
+    reason: GivenReason
     arm: Name | None = None
     resume: bool = False
 

@@ -118,7 +118,8 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
 def _shown(row: dict[str, Any]) -> tuple[str, ...]:
     what = " ".join(word for word in (row["quantity"], row["agent"]) if word)
     told = [row["verdict"]] if row["verdict"] and row["quantity"] == "gain" else []
-    numbers = ["", ""] if row["value"] is None else [f"{row['value']:.6g}", f"{row['error']:.1e}"]
+    error = "few runs" if row["error"] is None else f"{row['error']:.1e}"
+    numbers = ["", ""] if row["value"] is None else [f"{row['value']:.6g}", error]
     where = (str(row["point"]), Path(row["market"]).name, row["mechanism"], _deviations(row["copies"]))
     return *where, str(row["horizon"]), " ".join([what, *told]), *numbers
 

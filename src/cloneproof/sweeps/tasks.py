@@ -25,13 +25,12 @@ from cloneproof.analysis.search import Search
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.sampler import DeviceName
 from cloneproof.errors import CloneproofError, EngineError, SweepError
-from cloneproof.market.market import Market
+from cloneproof.market.market import FullCopies, Market
 from cloneproof.market.toml import market_from_toml
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 from cloneproof.mechanisms.rule import Rule, installed_rules, rule, rule_from_dict
 from cloneproof.report.words import scope_words
 
-Copies = Mapping[str, tuple[int, ...]]
 Answer = dict[str, Any]
 """What is known of a point, as JSON has it: `estimates` as (quantity, agent, estimate), `engine`, `notes`, and of an
 audit `verdict`, `scope` and the copies of its `witness`. A point that an engine refused has no estimates."""
@@ -175,7 +174,7 @@ def _answer(
 
 
 def _evaluation(
-    market: Market, mechanism: Mechanism, copies: Copies, options: Mapping[str, Any], device: DeviceName
+    market: Market, mechanism: Mechanism, copies: FullCopies, options: Mapping[str, Any], device: DeviceName
 ) -> Answer:
     found = evaluate(
         market, mechanism, copies, options["engine"], confidence=options["confidence"],
@@ -186,7 +185,7 @@ def _evaluation(
 
 
 def _gain(
-    market: Market, mechanism: Mechanism, copies: Copies, options: Mapping[str, Any], device: DeviceName
+    market: Market, mechanism: Mechanism, copies: FullCopies, options: Mapping[str, Any], device: DeviceName
 ) -> Answer:
     agent, sampled = options["agent"], {name: options[name] for name in ("runs", "confidence", "seed")}
     sampling = PairedSampling(**sampled, stop_when_decided=False, threads=1, device=device)
@@ -196,7 +195,7 @@ def _gain(
 
 
 def _audit(
-    market: Market, mechanism: Mechanism, _copies: Copies, options: Mapping[str, Any], _device: DeviceName
+    market: Market, mechanism: Mechanism, _copies: FullCopies, options: Mapping[str, Any], _device: DeviceName
 ) -> Answer:
     asked = {name: options[name] for name in ("agent", "opponents", "tolerance")}
     also: tuple[AlsoName, ...] = ("withholding",) if options["withhold"] else ()

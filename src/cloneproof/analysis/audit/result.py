@@ -271,6 +271,8 @@ class Audit(Tabular):
     by_segment : dict of str to Witness
         `worst` in each segment, if the market has segments and its numbers were computed. They add up to those of
         `worst`, and each interval holds by itself.
+    asked : tuple, optional
+        The question and the search that it answers, for `cp.smallest_attack`.
     """
 
     keys_of_data = (
@@ -298,7 +300,7 @@ class Audit(Tabular):
     interrupted: bool = False
     gain_at_most: Estimate | None = None
     not_computed: dict[str, str] = field(default_factory=dict)
-    asked: Any = field(default=None, repr=False, compare=False)  # question and search, for `smallest_attack`
+    asked: Any = field(default=None, repr=False, compare=False)
     more: str = ""
     knowledge: KnowledgeGain | None = None
     by_segment: dict[str, Witness] = field(default_factory=dict)

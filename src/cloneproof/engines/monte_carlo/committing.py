@@ -9,7 +9,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, once_a_job
-from cloneproof.engines.monte_carlo.native.library import Record, call, record
+from cloneproof.engines.monte_carlo.native.library import KernelRecord, call, record
 from cloneproof.engines.monte_carlo.native.records import ORDERS, arms_record, chunk_record, family_record
 from cloneproof.engines.monte_carlo.runs import RunResults, played
 
@@ -42,12 +42,12 @@ def _play(job: Job, means: FloatArray, streams: WordArray, results: RunResults, 
 
 
 @once_a_job
-def _records(job: Job) -> tuple[Record, list[Record]]:
+def _records(job: Job) -> tuple[KernelRecord, list[KernelRecord]]:
     """Return the arms, and the plan of each epoch."""
     return arms_record(job, job.mechanism.flat), _plans(job, family_record(job))
 
 
-def _plans(job: Job, family: Record) -> list[Record]:
+def _plans(job: Job, family: KernelRecord) -> list[KernelRecord]:
     """Return `BlockPlan` of `blocks.h` for each epoch. Rounds of exploration are cut at T + 1, which changes no run."""
     mechanism = job.mechanism
     first = 1 if mechanism.flat_restart else 0

@@ -19,7 +19,7 @@ from cloneproof.market.market import FullCopies, Market, Means
 from cloneproof.market.priors import quantiles
 from cloneproof.mechanisms.mechanism import Mechanism
 
-Made = TypeVar("Made")
+Kept = TypeVar("Kept")
 M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's black box
 
 
@@ -68,15 +68,15 @@ class Job(SamplingJob[Mechanism]):
         )
 
 
-def once_a_job(make: Callable[[Job], Made]) -> Callable[[Job], Made]:
+def once_a_job(make: Callable[[Job], Kept]) -> Callable[[Job], Kept]:
     """Make a thing once for all chunks of a job, and keep it with the job."""
 
     @wraps(make)
-    def made(job: Job) -> Made:
+    def made(job: Job) -> Kept:
         kept, name = vars(job), f"{make.__module__}.{make.__qualname__}"
         if name not in kept:
             kept[name] = make(job)  # two threads may both make it: either will do
-        found: Made = kept[name]
+        found: Kept = kept[name]
         return found
 
     return made

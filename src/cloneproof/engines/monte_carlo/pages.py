@@ -8,7 +8,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray, WordArray
 from cloneproof.engines.monte_carlo.job import Job, once_a_job
-from cloneproof.engines.monte_carlo.native.library import Record, call, record
+from cloneproof.engines.monte_carlo.native.library import KernelRecord, call, record
 from cloneproof.engines.monte_carlo.native.records import arms_record, chunk_record
 from cloneproof.engines.monte_carlo.rounds import KINDS, rule_record
 from cloneproof.engines.monte_carlo.runs import RunResults
@@ -41,7 +41,7 @@ def play_laboratory(job: Job, means: FloatArray, streams: WordArray, results: Ru
 
 
 @once_a_job
-def _of_laboratory(job: Job) -> tuple[Record, Record]:
+def _of_laboratory(job: Job) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `PagePlan` of `laboratory.h`."""
     mechanism, agents = job.mechanism, len(job.market.agents)
     slots, runs = mechanism.arm.slots, mechanism.arm.slots.streams == "run"
@@ -82,7 +82,7 @@ def play_ranked_pages(job: Job, means: FloatArray, streams: WordArray, results: 
 
 
 @once_a_job
-def _of_ranked(job: Job) -> tuple[Record, Record]:
+def _of_ranked(job: Job) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `RankedPlan` of `ranked_pages.h`."""
     mechanism = job.mechanism
     rules = [rule_record(rule, job) for rule in mechanism.rules]

@@ -8,7 +8,7 @@ from typing import Final
 
 from cloneproof._arrays import FloatArray, WordArray
 from cloneproof.engines.monte_carlo.job import Job, once_a_job
-from cloneproof.engines.monte_carlo.native.library import Record, call, record
+from cloneproof.engines.monte_carlo.native.library import KernelRecord, call, record
 from cloneproof.engines.monte_carlo.native.records import arms_record, chunk_record, family_record, unit_of
 from cloneproof.engines.monte_carlo.runs import RunResults
 from cloneproof.mechanisms.online.levels import ONE
@@ -57,7 +57,7 @@ def play_slots(job: Job, means: FloatArray, streams: WordArray, results: RunResu
     call("play_slots", *(_of_blocks if blocks else _of_steps)(job), chunk_record(means, streams, results))
 
 
-def _records(job: Job, blocks: bool) -> tuple[Record, Record]:
+def _records(job: Job, blocks: bool) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `SlotPlan` of `slots.h`."""
     market, mechanism, rule, agent = job.market, job.mechanism, job.mechanism.arm, job.mechanism.rules[0]
     judge, raw = rank_of(rule), not rule.binarise
@@ -96,12 +96,12 @@ def _records(job: Job, blocks: bool) -> tuple[Record, Record]:
 
 
 @once_a_job
-def _of_blocks(job: Job) -> tuple[Record, Record]:
+def _of_blocks(job: Job) -> tuple[KernelRecord, KernelRecord]:
     return _records(job, True)
 
 
 @once_a_job
-def _of_steps(job: Job) -> tuple[Record, Record]:
+def _of_steps(job: Job) -> tuple[KernelRecord, KernelRecord]:
     return _records(job, False)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from cloneproof._arrays import FloatArray, WordArray
 from cloneproof.engines.monte_carlo.job import Job, once_a_job
 from cloneproof.engines.monte_carlo.native import own
-from cloneproof.engines.monte_carlo.native.library import Record, call, record
+from cloneproof.engines.monte_carlo.native.library import KernelRecord, call, record
 from cloneproof.engines.monte_carlo.native.records import ORDERS, arms_record, chunk_record, family_record, unit_of
 from cloneproof.engines.monte_carlo.runs import RunResults
 from cloneproof.mechanisms.arithmetic import ENDS, HEIGHTS, WITHIN, ln
@@ -45,7 +45,7 @@ def play_stepping(job: Job, means: FloatArray, streams: WordArray, results: RunR
 
 
 @once_a_job
-def _records(job: Job) -> tuple[Record, Record]:
+def _records(job: Job) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `SteppingPlan` of `stepping.h`."""
     mechanism, horizon = job.mechanism, job.market.horizon
     rules = [rule_record(rule, job) for rule in mechanism.rules]
@@ -65,7 +65,7 @@ def _records(job: Job) -> tuple[Record, Record]:
     return arms_record(job, mechanism.flat), plan
 
 
-def rule_record(rule: Rule, job: Job) -> Record:
+def rule_record(rule: Rule, job: Job) -> KernelRecord:
     """Return `RuleNumbers` of `rules.h`. Rounds of exploration are cut at T + 1, which changes no run."""
     horizon, mine = job.market.horizon, rule.index == "own"
     one, other = [*([] if mine else rule.parameters), *([1.0, 1.0] if rule.index == "posterior" else [0.0, 0.0])][:2]

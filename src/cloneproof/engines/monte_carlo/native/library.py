@@ -26,7 +26,7 @@ CHECKOUT: Final = build.FOLDER.parents[4] / "setup.py"  # beside `src`, where so
 INSTALL: Final = "install a C++ compiler (on Debian: apt install g++) and install cloneproof again"
 
 
-class Record(NamedTuple):
+class KernelRecord(NamedTuple):
     """A struct for C++: its words, and the arrays and records that it points to."""
 
     words: np.ndarray[Any, np.dtype[np.int64]]
@@ -37,7 +37,7 @@ class Record(NamedTuple):
         return int(self.words.ctypes.data)
 
 
-def record(struct: str, **fields: Any) -> Record:  # noqa: ANN401 (numbers, arrays, records)
+def record(struct: str, **fields: Any) -> KernelRecord:  # noqa: ANN401 (numbers, arrays, records)
     """Return a struct of the headers; an empty array is no address.
 
     >>> record("Page", first=np.zeros(0), rest=0.5)
@@ -48,7 +48,7 @@ def record(struct: str, **fields: Any) -> Record:  # noqa: ANN401 (numbers, arra
     assert tuple(fields) == there, f"{struct} has other fields in C++: {', '.join(there) or 'none'}"
     words = np.zeros(len(fields), np.int64)
     for place, value in enumerate(fields.values()):
-        if isinstance(value, Record):
+        if isinstance(value, KernelRecord):
             words[place] = value.address
         elif isinstance(value, np.ndarray):
             assert value.flags.c_contiguous
@@ -58,7 +58,7 @@ def record(struct: str, **fields: Any) -> Record:  # noqa: ANN401 (numbers, arra
             words.view(np.float64)[place] = value
         else:
             words[place] = value
-    return Record(words, tuple(fields.values()))
+    return KernelRecord(words, tuple(fields.values()))
 
 
 @cache
@@ -73,7 +73,7 @@ def _fields(struct: str) -> tuple[str, ...]:
     return ()
 
 
-def call(name: str, *records: Record) -> None:
+def call(name: str, *records: KernelRecord) -> None:
     """Call a function of the library with the addresses of records; the interpreter is released meanwhile."""
     getattr(library(), name)(*(ctypes.c_void_p(each.address) for each in records))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray, WordArray
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.native.library import Record, record
+from cloneproof.engines.monte_carlo.native.library import KernelRecord, record
 from cloneproof.engines.monte_carlo.native.own import compiled_quantile
 from cloneproof.engines.monte_carlo.runs import RunResults, arm_table, first_arms
 from cloneproof.market.rewards import FamilyLaw, RewardFamily
@@ -21,7 +21,7 @@ ORDERS: Final = {"round-robin": 0, "block": 1, "index": 2}
 SCIPY: Final = {"normal": "ndtri", "beta": "__pyx_fuse_0betaincinv"}  # fuse 0: the one for doubles
 
 
-def arms_record(job: Job, flat: bool) -> Record:
+def arms_record(job: Job, flat: bool) -> KernelRecord:
     """Return `Arms` of `runs.h`."""
     table = arm_table(job, flat)
     columns = {name: np.ascontiguousarray(table[name]) for name in ("agent", "original", "copy", "column", "key")}
@@ -32,7 +32,7 @@ def arms_record(job: Job, flat: bool) -> Record:
     )  # fmt: skip
 
 
-def chunk_record(means: FloatArray, streams: WordArray, results: RunResults) -> Record:
+def chunk_record(means: FloatArray, streams: WordArray, results: RunResults) -> KernelRecord:
     """Return `Chunk` of `runs.h`."""
     return record(
         "Chunk", runs=len(streams), means=np.ascontiguousarray(means), streams=np.ascontiguousarray(streams),
@@ -40,7 +40,7 @@ def chunk_record(means: FloatArray, streams: WordArray, results: RunResults) -> 
     )  # fmt: skip
 
 
-def family_record(job: Job, unit: float | None = None) -> Record:
+def family_record(job: Job, unit: float | None = None) -> KernelRecord:
     """Return `Family` of `rewards.h`; the job's family compiles (`own.compiles`)."""
     family = job.market.family
     return record(
