@@ -6,10 +6,13 @@ import logging
 import os
 import re
 import signal
+import socket
+import sqlite3
 import stat
 import subprocess
 import threading
 
+import httpx
 import pytest
 from prometheus_client.registry import Collector
 
@@ -18,8 +21,11 @@ from cloneproof.serve import calls
 from cloneproof.serve.client import Client
 from cloneproof.serve.http.monitoring import LogLines, configure_log, text_line
 from cloneproof.serve.http.service import by_id, install_keys, key_from_file, key_holder, new_key
+from cloneproof.serve.market.replay import go_on
 from cloneproof.serve.offline import back_up, replay_all
+from cloneproof.serve.run import answered
 from cloneproof.serve.storage import SqliteStorage, open_storage
+from cloneproof.serve.writer.writer import Writer
 from support.command import run
 from support.disk import full_disk
 from support.service import COMMAND, Clock, Desk, open_market, sqlite, start_market
@@ -251,3 +257,42 @@ def test_a_backup_that_finds_no_room_leaves_nothing(tmp_path):
         back_up(str(place), str(tmp_path / "b.db"))
     left = {path.name for path in tmp_path.iterdir()} - {"a.db-wal", "a.db-shm"}  # SQLite's, where a file is only read
     assert left == {"a.db"}
+
+
+def test_a_start_that_takes_long_says_how_far_it_is(tmp_path, monkeypatch, heard):
+    """From the ledger alone, which is read slowly: whoever calls meanwhile is answered, and the log says it too."""
+    lines, path, asked, answers = heard("text", "warning"), tmp_path / "market.db", threading.Event(), {}
+    with Desk(sqlite(path)) as desk:
+        open_market(desk, {"ana": 2})
+        desk.play(f"view {number}" for number in range(150))
+    with sqlite3.connect(path) as database:
+        database.execute("DELETE FROM snapshots")
+
+    def go_on_slowly(*entries):
+        assert asked.wait(60)
+        return go_on(*entries)
+
+    def ask(address):
+        for path in ("/ready", "/health", "/v1/markets"):
+            answers[path] = httpx.get(f"http://127.0.0.1:{address[1]}{path}", timeout=60.0)
+        asked.set()
+
+    monkeypatch.setattr("cloneproof.serve.storage.storage.TELL", 0.0)
+    monkeypatch.setattr("cloneproof.serve.market.replay.go_on", go_on_slowly)
+    storage = sqlite(path)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        asking = threading.Thread(target=ask, args=(listening.getsockname(),))
+        with answered(listening, storage):
+            asking.start()
+            writer = Writer(storage)
+        asking.join()
+    end = writer.markets.by_name["feed"].chain.n
+    storage.close()
+    assert {path: answer.status_code for path, answer in answers.items()} == {
+        "/ready": 503, "/health": 200, "/v1/markets": 503,
+    }  # fmt: skip
+    said = f"reading market 1: entry {end:,} of {end:,}"  # read, and not yet repeated
+    assert answers["/ready"].json() == {"status": f"the service is starting ({said}); try again"}
+    assert answers["/v1/markets"].json()["error"] == "unavailable"
+    assert answers["/v1/markets"].headers["retry-after"] == "1"
+    assert any(line.endswith(said) for line in lines())

@@ -7,22 +7,24 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 import msgspec
 import uvicorn
 
 from cloneproof._checks import count, number_in, toml_tables
 from cloneproof.errors import ServeError, brief
-from cloneproof.serve.http.app import App
+from cloneproof.serve.http.app import App, Starting
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
 from cloneproof.serve.http.service import Service, install_keys, key_from_file, log, new_key
 from cloneproof.serve.market.terms import MarketSpec, Name, Role, with_fields
 from cloneproof.serve.storage import open_storage
+from cloneproof.serve.storage.storage import Storage
 from cloneproof.serve.writer.writer import Writer, milliseconds
 
 _COMMAND: Final = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
@@ -46,26 +48,30 @@ def run(
     if agent_rate is not None:
         number_in(agent_rate, "calls a second", 0, error=ServeError, low_open=True)
     with ExitStack() as undo:
-        socket_ = _bind(host, port)  # before the storage is opened, so that an error leaves no new file behind
+        socket_ = _listen(host, port)  # before the storage is opened, so that an error leaves no new file behind
         undo.callback(socket_.close)
         storage = open_storage(place)
         undo.callback(storage.close)
         install_keys(storage, given)
-        writer = Writer(storage)  # before anybody can call, so that an unreadable storage is one clear error
+        sys.setswitchinterval(0.001)  # so that computing threads do not delay the event loop
+        with answered(socket_, storage):
+            writer = Writer(storage)  # before the service, so that an unreadable storage is one clear error
         if spec is not None:
             writer.declare(spec)
-        with _address_errors(host, port):
-            socket_.listen(2048)
         undo.pop_all()
-    app = App(lambda: Service(writer, agent_rate))
-    sys.setswitchinterval(0.001)  # so that computing threads do not delay the event loop
     gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects and hardly any cycles
+    signal.signal(signal.SIGHUP, _ignore_hangup)
+    announce(f"http://{_address(socket_)}")
+    _server(App(lambda: Service(writer, agent_rate)), "on").run(sockets=[socket_])
+
+
+def _server(app: App | Starting, lifespan: Literal["on", "off"]) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         loop="uvloop",
         http=limited_protocol(ConnectionLimits()),
         ws="none",
-        lifespan="on",
+        lifespan=lifespan,
         access_log=False,
         proxy_headers=False,  # nothing here depends on the caller's address
         log_config=None,
@@ -73,9 +79,26 @@ def run(
         date_header=False,
         timeout_graceful_shutdown=10,
     )
-    signal.signal(signal.SIGHUP, _ignore_hangup)
-    announce(f"http://{_address(socket_)}")
-    uvicorn.Server(config).run(sockets=[socket_])
+    return uvicorn.Server(config)
+
+
+@contextmanager
+def answered(listening: socket.socket, storage: Storage) -> Iterator[None]:
+    """Say on a socket how far a start is that takes longer than a second: reading a whole ledger takes minutes."""
+    server, done = _server(Starting(storage), "off"), threading.Event()
+
+    def answer() -> None:
+        if not done.wait(1.0):
+            server.run(sockets=[listening.dup()])
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        server.should_exit = True
+        thread.join()
 
 
 def read_terms(path: str) -> MarketSpec:
@@ -121,8 +144,8 @@ def _address_errors(host: str, port: int) -> Iterator[None]:
         raise ServeError(f"cannot listen on {host}:{port} ({problem}); choose another host or port") from None
 
 
-def _bind(host: str, port: int) -> socket.socket:
-    """Bind a socket that does not listen yet."""
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens."""
     count(port, "a port", 0, 65_535, ServeError)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with _address_errors(host, port), ExitStack() as undo:
@@ -131,6 +154,7 @@ def _bind(host: str, port: int) -> socket.socket:
         if family == socket.AF_INET6:
             socket_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         socket_.bind((host, port))
+        socket_.listen(2048)
         undo.pop_all()
     return socket_
 

@@ -26,7 +26,7 @@ from cloneproof.serve.http import handlers as h
 from cloneproof.serve.http.monitoring import log_call
 from cloneproof.serve.http.service import MOST_BYTES, Service
 from cloneproof.serve.market.terms import MarketSpec, Role, invalid, with_fields
-from cloneproof.serve.storage.storage import KeyRecord
+from cloneproof.serve.storage.storage import KeyRecord, Storage
 
 Header = tuple[bytes, bytes]
 Handler = Callable[..., Awaitable[tuple[int, Any]]]
@@ -345,6 +345,24 @@ class App:
         if caller.role not in READERS:
             raise Refused(403, "forbidden", "this key may not read the metrics")
         return 200, await service.metrics.text(), (_TEXT,)
+
+
+class Starting:
+    """What answers while markets are read back: the process lives, and all else is 503 with how far it has got."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        message = f"the service is starting ({self._storage.progress}); try again"
+        status, reply = {
+            "/health": (200, m.Health("alive")),
+            "/ready": (503, m.Health(message)),
+        }.get(scope["path"], (503, m.ItemError(503, "unavailable", message)))
+        text = _encode(reply)
+        headers = [_JSON, (b"content-length", b"%d" % len(text)), *([(b"retry-after", b"1")] if status == 503 else [])]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": text})
 
 
 def _check_role(caller: KeyRecord, route: Route, params: dict[str, str]) -> None:

@@ -16,6 +16,7 @@ To add a storage, derive a class from `Storage` and name it in `open_storage`. I
 from __future__ import annotations
 
 import logging
+import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ BLOCK: Final = 100  # entries in a row
 ENTRIES_PER_CHECKPOINT: Final = 1 << 17
 SHIFT: Final = 40  # a place is the market's number times 2^40 plus the number of a block's first entry
 PAGE: Final = 500  # blocks that are read at a time
+TELL: Final = 5.0  # seconds of reading ledgers between lines of the log
 IdRow = tuple[int, int]  # hash of market and id, place of the block
 LedgerRow = tuple[int, int, bytes, bytes, str]  # place, number of entries, hashes before and after, lines
 Statements = Any  # a connection or cursor with `execute` and `executemany`; parameters are question marks
@@ -144,6 +146,7 @@ class Storage(ABC):
         self._heads: dict[int, int] = {}  # by market: the last entry that is known here
         self._damaged: set[int] = set()  # markets whose snapshot cannot be used
         self.checkpoint_due = False  # whether the next start would take long without new snapshots
+        self.progress, self._told = "opening the database", 0.0  # of reading all markets back, and when it was logged
 
     @abstractmethod
     def check(self) -> None:
@@ -199,7 +202,7 @@ class Storage(ABC):
 
     def markets(self) -> list[StoredMarket]:
         """Return every market, with what is needed to rebuild it."""
-        self._heads = {}
+        self._heads, self._told = {}, time.monotonic()
         rows = self._rows(
             "SELECT number, name, entry, body, secret FROM markets"
             " LEFT JOIN snapshots ON market = number ORDER BY number"
@@ -250,7 +253,7 @@ class Storage(ABC):
 
     def _tail(self, market: int, head: Head) -> Iterator[bytes]:
         """Yield the lines after a head, each block checked."""
-        expected = head.hash
+        expected, end = head.hash, self._end(market)
         for first, before, after, text in self._blocks(market, head.n + 1):
             lines, _ = checked_lines(first, before, after, text)
             last = first + len(lines) - 1
@@ -259,7 +262,20 @@ class Storage(ABC):
             if before != expected:
                 raise _broken_chain(first, len(lines))
             expected, self._heads[market] = after, last
+            self.progress = f"reading market {market}: entry {last:,} of {end:,}"
+            if time.monotonic() > self._told + TELL:
+                self._told = time.monotonic()
+                log.warning(self.progress)
             yield from lines[max(0, head.n + 1 - first) :]
+
+    def _end(self, market: int) -> int:
+        """Return the number of the last stored entry; 0 if there is none."""
+        base = market << SHIFT
+        rows = self._rows(
+            "SELECT place + count - 1 FROM ledger WHERE place > ? AND place < ? ORDER BY place DESC LIMIT 1",
+            base, base + (1 << SHIFT),
+        )  # fmt: skip
+        return rows[0][0] - base if rows else 0
 
     def _blocks(self, market: int, entry: int) -> Iterator[tuple[int, bytes, bytes, str]]:
         """Yield stored blocks (first entry, hashes before and after, lines) from the one that has this entry on."""
