@@ -381,7 +381,7 @@ def play_all(runs: int, *, on_gpu: bool) -> None:
 
 
 def our_rows(name: str) -> Iterator[Row]:
-    """What our mechanisms lose there; what copies gain is proven: nothing, or at a random end at most a ceiling."""
+    """What our mechanisms lose there; what copies gain is proven: nothing, or under an index at most a ceiling."""
     import cloneproof as cp
     from cloneproof.engines.estimate import weighted_sum
 
@@ -419,7 +419,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
             if row.place == name:
                 many = "" if math.isnan(row.many) else f" (50 times: {percent(row.many, row.many_error)})"
                 gains = (percent(row.one, row.one_error) + many, percent(row.four, row.four_error))
-                proven = ("at most a ceiling",) * 2 if "random end" in row.rule else ("0, proven",) * 2
+                proven = ("at most a ceiling",) * 2 if "reservoir-index" in row.rule else ("0, proven",) * 2
                 told = (*gains, percent(row.rest, row.rest_error)) if not math.isnan(row.one) else (*proven, "")
                 lost = percent(row.lost, row.lost_error if row.runs else 0.0).removeprefix("+")
                 yield f"| {row.rule} | {' | '.join((lost, *told))} |"

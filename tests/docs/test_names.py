@@ -39,7 +39,7 @@ FILES = {
     f"/{file.relative_to(ROOT).as_posix()}"
     for name in ("src", "tests", "proof", "studies", "benchmarks", "examples", "docs")
     for file in (ROOT / name).rglob("*.py")
-}  # fmt: skip
+} | {f"/{file.name}" for file in ROOT.glob("*.py")}  # fmt: skip
 
 
 def module_exists(name):

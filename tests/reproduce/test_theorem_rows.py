@@ -117,6 +117,13 @@ def longer_trial(asked, parameters):
     return cp.mechanism(asked, **{**parameters, "agent_rounds": round(parameters["agent_rounds"] ** 1.4)})
 
 
+def room_for_copies(asked, parameters):
+    """H-ETC-R whose trial has room for a hundred arms, so that all copies of the row's attacks are explored in it."""
+    if asked != "h-etc-r" or "agent_rounds" not in parameters:
+        return None
+    return cp.mechanism(asked, **{**parameters, "arm_rounds": max(1, parameters["agent_rounds"] // 100)})
+
+
 def linear(asked, parameters):
     """A uniform choice of agents where H-ETC-R was asked for."""
     if asked != "h-etc-r":
@@ -146,7 +153,7 @@ def not_adaptive(asked, parameters):
         ("theorem-3", too_little, "refuted as stated"),
         ("proposition-2", logarithmic, "refuted as stated"),
         ("uniform-first-phase", hasty, "refuted as stated"),
-        ("theorem-4", linear, "undecided"),  # the claim holds, and our own statements on its failure do not
+        ("theorem-4", room_for_copies, "undecided"),  # no attack pays, and our own statements on attacks do not hold
         pytest.param("theorem-5", longer_trial, "confirmed", marks=long),
         ("appendix-c", never_done, "confirmed"),
         pytest.param("open-problem", gameable, "undecided", marks=long),

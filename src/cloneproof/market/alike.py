@@ -21,7 +21,7 @@ def law_of_items(rates: Sequence[float] | MeanLaw | None, values: Sequence[float
 
     >>> law_of_items((0.002, 0.006), None)
     Beta(a=9.3542, b=2469.4)
-    >>> law_of_items(None, (0.002, 0.006)).support
+    >>> law_of_items(None, (0.002, 0.006)).values
     (0.002, 0.006)
     """
     if (rates is None) == (values is None):

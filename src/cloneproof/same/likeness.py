@@ -3,7 +3,7 @@
 1. Candidates share words: the cosine of their words, weighted by rarity, is at least LEAST.
 2. Evidence is what they share by kind of word, what is left over on both sides, and where the left-over words stand.
 3. The score is a weighted sum of the evidence. It need not be a probability: how often different entries reach it is
-   counted in the catalogue itself (`chance`). The weights were fitted once (`studies/same_weights.py`), signs forced.
+   counted in the catalogue itself (`chance`). The weights were fitted once, signs forced.
 """
 
 from __future__ import annotations

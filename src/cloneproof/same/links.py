@@ -279,7 +279,7 @@ class _Judged:
         evidence = (
             dict.fromkeys(EVIDENCE, 0.0) if k is None else dict(zip(EVIDENCE, self.pairs.evidence[k], strict=False))
         )
-        if evidence["the same words"]:
+        if not any(left):
             for_.append("the same words")
         elif evidence["within at one place"]:
             for_.append("one stands in the other as it is")

@@ -109,7 +109,7 @@ def reservoir_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, ho
     if left > 0:
         late = (_best_count if ranked else _fresh_draw)(laws, rule)
         earned = [reward + left * later for reward, later in zip(earned, late, strict=True)]
-    return [earned[kinds.index(key)] for key in keys]
+    return [float(earned[kinds.index(key)]) for key in keys]
 
 
 def bar_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int) -> list[float]:
