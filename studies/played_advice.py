@@ -1,4 +1,4 @@
-"""Nine markets that were drawn at random, and how near to the cheapest mechanism is what `recommend` named.
+"""Eight markets that were drawn at random, and how near to the cheapest mechanism is what `recommend` named.
 
     python studies/played_advice.py [RUNS] [--jobs JOBS] [--markets NUMBER ..]     the table of docs/which_mechanism.md
 
