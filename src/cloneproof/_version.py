@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import PackageNotFoundError, version
-
 __version__ = "0.1.0"
 
 
 def package_versions(*names: str) -> dict[str, str]:
     """Return the versions of installed packages, and of "python" itself."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {}
     for name in names:
         try:

@@ -9,11 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cloneproof._files import write_whole
 from cloneproof._findings import WithFindings
@@ -21,6 +19,9 @@ from cloneproof._sections import Result, Section
 from cloneproof.cli.options import UNANSWERED
 from cloneproof.report.page import html_page
 from cloneproof.report.text import text
+
+if TYPE_CHECKING:  # it is loaded when a command draws something, not for --help
+    from rich.progress import Progress
 
 PAUSE = 10.0  # seconds from one line of progress to the next, where stderr is no terminal
 
@@ -72,6 +73,8 @@ def code_with_known(result: WithFindings, code: int) -> int:
 
 def print_sections(sections: Iterable[Section]) -> None:
     """Print sections: as wide as the terminal or, if piped, with tables as wide as their cells."""
+    from rich.console import Console
+
     terminal = sys.stdout.isatty()
     width = Console().width if terminal or "COLUMNS" in os.environ else None
     print(text(sections, width, bold=terminal and "NO_COLOR" not in os.environ))
@@ -79,6 +82,9 @@ def print_sections(sections: Iterable[Section]) -> None:
 
 def progress_bar() -> Progress:
     """Return a progress bar on stderr; silent if that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
-from rich.progress import TaskID
 
 from cloneproof.cli.options import AsJson, Device, look_here, option
 from cloneproof.cli.output import command_progress, deliver, note
@@ -43,7 +42,7 @@ def sweep(
     if output is not None:
         check_output(output)
     with command_progress() as bar:
-        task: TaskID = bar.add_task("planning", total=None)
+        task = bar.add_task("planning", total=None)
 
         def report(state: SweepState) -> None:
             bar.update(task, total=state.points, completed=state.finished, description=state.line)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -327,6 +326,8 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
 
 def installed_rules() -> dict[str, str]:
     """List the rules of installed packages as {name: MODULE:NAME}; built-in names take precedence."""
+    from importlib.metadata import entry_points  # late: it loads a parser of mails
+
     builders = factories(RULES_PACKAGE)
     return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS) if entry.name not in builders}
 

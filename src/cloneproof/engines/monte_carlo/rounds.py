@@ -69,7 +69,7 @@ def rule_record(rule: Rule, job: Job) -> KernelRecord:
     """Return `RuleNumbers` of `rules.h`. Rounds of exploration are cut at T + 1, which changes no run."""
     horizon, mine = job.market.horizon, rule.index == "own"
     one, other = [*([] if mine else rule.parameters), *([1.0, 1.0] if rule.index == "posterior" else [0.0, 0.0])][:2]
-    priority, bound, exceeds = own.compiled_rule(rule) if mine else (0, 0, 0)
+    priority, bound, exceeds, priorities = own.compiled_rule(rule) if mine else (0, 0, 0, 0)
     return record(
         "RuleNumbers",
         kind=KINDS.index(rule.index),
@@ -89,6 +89,7 @@ def rule_record(rule: Rule, job: Job) -> KernelRecord:
         priority=priority,
         bound=bound,
         exceeds=exceeds,
+        priorities=priorities,
     )
 
 

@@ -38,15 +38,14 @@ def compiles(rule_or_family: Rule | RewardFamily) -> bool:
     return True
 
 
-def compiled_rule(rule: Rule) -> tuple[int, int, int]:
-    """Return the addresses of a rule's priority, bound and `exceeds`; 0 where it has none."""
+def compiled_rule(rule: Rule) -> tuple[int, int, int, int]:
+    """Return the addresses of a rule's priority, bound, `exceeds` and priorities of a round; 0 where none is called."""
     with _lock:
-        bound = None if rule.randomised else rule.bound
-        priority = _compiled(rule.priority, rule.parameters, False)
-        if bound is None:
-            return priority.address, 0, 0
+        if rule.bound is None or rule.randomised:
+            return 0, 0, 0, _compiled_round(rule.priority, rule.parameters).address
+        priority = _compiled(rule.priority, rule.parameters, False).address
         exceeds = _compiled(rule.exceeds, rule.parameters, True).address if rule.exceeds else 0
-        return priority.address, _compiled(bound, rule.parameters, False).address, exceeds
+        return priority, _compiled(rule.bound, rule.parameters, False).address, exceeds, 0
 
 
 def compiled_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> int:
@@ -85,6 +84,29 @@ def _compiled(function: Callable[..., Any], parameters: tuple[Any, ...], compare
     if compares:
         return nb.cfunc(nb.float64(*told, nb.float64))(above)
     return nb.cfunc(nb.float64(*told))(value)
+
+
+@lru_cache(maxsize=256)
+def _compiled_round(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+    import numba as nb
+
+    inner = with_callees(function, {})
+
+    @nb.njit(nogil=True)
+    def of_all(count, clock, log_clock, coin, pulls, means, draws, priorities):
+        for k in range(count):
+            inputs = PriorityInputs(clock, log_clock, pulls[k], means[k], coin, draws[k], count)
+            priorities[k] = float(inner(inputs, *parameters))
+
+    def priorities_of_round(count, clock, log_clock, coin, pulls, means, draws, priorities):
+        try:
+            of_all(count, clock, log_clock, coin, pulls, means, draws, priorities)
+        except Exception:
+            priorities[0] = math.nan
+
+    array = nb.types.CPointer(nb.float64)
+    told = [nb.int64, nb.int64, nb.float64, nb.float64, array, array, array, array]
+    return nb.cfunc(nb.void(*told))(priorities_of_round)
 
 
 @lru_cache(maxsize=256)

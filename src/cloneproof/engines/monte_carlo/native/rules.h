@@ -44,6 +44,10 @@ typedef double (*OwnPriority)(
 typedef double (*OwnExceeds)(
     i64 clock, double log_clock, double pulls, double mean, double coin, double draw, i64 candidates, double level
 );
+typedef void (*OwnPriorities)(  // of all candidates of a round, as one call for each takes longer than a cheap rule
+    i64 candidates, i64 clock, double log_clock, double coin, const double* pulls, const double* means,
+    const double* draws, double* priorities
+);
 
 // A rule as numbers, for a whole job.
 struct RuleNumbers {
@@ -55,6 +59,7 @@ struct RuleNumbers {
     const double* ziggurat;
     OwnPriority priority, bound;
     OwnExceeds exceeds;
+    OwnPriorities priorities;
 };
 
 struct BuiltIn {
@@ -128,12 +133,12 @@ struct OwnRule {
     OwnPriority value, bounded;
     OwnExceeds above;
     static OwnRule of(const RuleNumbers& rule) { return {rule.priority, rule.bound, rule.exceeds}; }
-    static double call(OwnPriority own, const Told& in, double coin, double draw) {
+    static double call(OwnPriority own, const Told& in) {
         leave_avx();
-        return own(in.clock, in.log_clock, (double)in.pulls, in.mean, coin, draw, in.candidates);
+        return own(in.clock, in.log_clock, (double)in.pulls, in.mean, 0.5, 0.5, in.candidates);
     }
-    double priority(const Told& in) const { return call(value, in, 0.5, 0.5); }
-    double bound(const Told& in) const { return call(bounded, in, 0.5, 0.5); }
+    double priority(const Told& in) const { return call(value, in); }
+    double bound(const Told& in) const { return call(bounded, in); }
     bool exceeds(const Told& in, double level) const {
         if (!above) return priority(in) > level;
         leave_avx();

@@ -41,18 +41,27 @@ struct EpsilonGreedy : Level {
 
 // Somebody's own rule without a bound.
 struct OwnScan : Level {
+    std::vector<double> pulls, means, draws, priorities;
+
     void open(const RuleNumbers* its, Candidate* first, i64 candidates, i64 exploring, u64 own_stream) {
         Level::open(its, first, candidates, exploring, own_stream);
+        pulls.assign(count, 0.0), means.assign(count, 0.0), draws.assign(count, 0.5), priorities.resize(count);
     }
-    i64 pick(i64 clock) const {
-        const double log_clock = log_of_clock(clock);
-        if (!rule->randomised)
-            return highest(*this, [&](i64 k) { return OwnRule::call(rule->priority, told(k, clock, log_clock), 0.5, 0.5); });
-        const double coin = uniform(word(stream, COIN_STREAM), (u64)rounds);
-        return highest(*this, [&](i64 k) {
-            const double draw = uniform(rows[k].draws, (u64)rounds);
-            return OwnRule::call(rule->priority, told(k, clock, log_clock), coin, draw);
-        });
+    void enter(i64 k, i64 ticks) {
+        Level::enter(k, ticks);
+        pulls[k] = (double)rows[k].pulls, means[k] = rows[k].mean;
+    }
+    i64 pick(i64 clock) {
+        double coin = 0.5;
+        if (rule->randomised) {
+            coin = uniform(word(stream, COIN_STREAM), (u64)rounds);
+            for (i64 k = 0; k < count; ++k) draws[k] = uniform(rows[k].draws, (u64)rounds);
+        }
+        leave_avx();
+        rule->priorities(
+            count, clock, log_of_clock(clock), coin, pulls.data(), means.data(), draws.data(), priorities.data()
+        );
+        return highest(*this, [&](i64 k) { return priorities[k]; });
     }
 };
 
