@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children
+from types import FrameType
 
 from cloneproof._clock import process_began
 from cloneproof.errors import CloneproofError, OutOfTimeError
@@ -114,6 +115,13 @@ def _prompt_interrupts() -> Iterator[threading.Event]:
                     os.write(2, b"interrupted\n")
                     _leave()
 
+    def told(number: int, frame: FrameType | None) -> None:
+        interrupted.set()  # before the command can end, which may be sooner than the other thread wakes
+        signal.default_int_handler(number, frame)
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if usual:
+        signal.signal(signal.SIGINT, told)
     over, before = threading.Event(), signal.set_wakeup_fd(writable)
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
@@ -121,6 +129,8 @@ def _prompt_interrupts() -> Iterator[threading.Event]:
         yield interrupted
     finally:
         over.set()
+        if usual:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.set_wakeup_fd(before)
         os.close(writable)
         thread.join()
