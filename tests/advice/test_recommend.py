@@ -368,15 +368,23 @@ def test_the_cost_of_a_page_is_that_of_the_evaluation(prior):
 
 
 def test_the_other_end_of_the_season_is_priced_in_its_own_market():
-    agents = [cp.Agent(name, 2, cp.Beta(2, 8)) for name in ("ana", "bo")]
-    found = advised(cp.Market(agents, 500), declared=(), progress=interrupt("what may be wrong"))
-    fixed, at_random = found.options
-    assert (fixed.asked, at_random.asked) == (True, False)
+    """By the cheapest, with its ceiling in figures, and by the cheapest under which copies gain nothing."""
+    agents = [cp.Agent(name, 3, cp.Beta(2, 8)) for name in ("ana", "bo", "cy", "di")]
+    found = advised(cp.Market(agents, 3000), declared=(), progress=interrupt("what may be wrong"))
+    fixed, at_random, proven = found.options
+    assert (fixed.asked, at_random.asked, proven.asked) == (True, False, False)
     assert fixed.regret == found.choice.regret
-    market = cp.Market(agents, 500, ends="at-random")
+    market = cp.Market(agents, 3000, ends="at-random")
     again = cp.mechanism(at_random.mechanism, market=market)
     sampled = cp.evaluate(market, again, engine="monte-carlo", search=cp.Search(runs=400, bounds="asymptotic")).regret
     assert abs(sampled.value - at_random.regret.value) < sampled.error + at_random.regret.error
+    assert [at_random.mechanism, proven.mechanism] == ["reservoir-index", "reservoir-bars"]
+    assert at_random.regret.value < proven.regret.value
+    ceiling = cp.audit(market, again, agent="ana").gain_at_most.high / (3000 / 4 * 0.2)  # of what a random choice pays
+    assert at_random.gain == pytest.approx(ceiling, rel=0.2)
+    assert proven.gain == 0
+    ends = [line for line in str(found).splitlines() if line.startswith("The season ends at random")]
+    assert [line.split("  ")[-1].strip() for line in ends] == ["at most 0.1%", "nothing"]
 
 
 def test_rates_are_a_prior_a_list_or_a_log(tmp_path):

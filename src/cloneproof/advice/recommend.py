@@ -18,6 +18,7 @@ from cloneproof.advice.assumptions import (
 )
 from cloneproof.advice.frontier import frontier
 from cloneproof.advice.recommendation import (
+    NOTHING,
     AssessedMechanism,
     CheapestSeasons,
     PlatformOption,
@@ -38,6 +39,7 @@ from cloneproof.analysis.evaluate import check_mechanism_or_box
 from cloneproof.analysis.search import QUICK, SEARCH, Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
+from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, MarketError, OutOfTimeError
 from cloneproof.market.alike import check_size
 from cloneproof.market.market import Ends, Market, checked_market
@@ -388,28 +390,35 @@ class _Advisor:
             self.learn(candidates=(self.advice.choice.name, *candidates[1:]))
 
     def _ends(self) -> tuple[PlatformOption, ...]:
-        """Return what the best mechanism costs at either end of the season."""
+        """Return what the best mechanism costs at either end of the season, and the best that is proven."""
         options = []
         for ends, words in ENDS.items():
-            choice, regret = self.advice.choice.name, self.advice.choice.regret
-            gain: float | None = self.advice.choice.gain
-            if ends != self.market.ends:
-                market = self.market.with_horizon(self.market.horizon, ends)
-                free = _free(market)
-                tuned = [entry.mechanism for entry in self.advice.ranked if entry.name in free]  # for every end
-                names = {mechanism.name for mechanism in tuned}
-                tuned += tuned_mechanisms([name for name in free if name not in names], market)[0]
-                seconds = self.clock.within(self.sampling(OTHER_END).seconds)
-                ranking = rank(market, tuned, seconds, self.question.seed)
-                regrets = zip(ranking.regrets, tuned, strict=True)
-                costs = [(cost, mechanism) for cost, mechanism in regrets if cost is not None]
-                if not costs:
-                    continue
-                regret, cheapest = min(costs, key=lambda pair: pair[0].value)
-                choice, gain = cheapest.name, 0.0 if not cheapest.ranks_slots or cheapest.bar else None
-            option = words.format(self.market.horizon)
-            options.append(PlatformOption("the season ends", option, choice, regret, gain, ends == self.market.ends))
+            found = self._ranked_at(ends)
+            proven = next((one for one in found if one[2] is not None and one[2] <= NOTHING), None)
+            for name, regret, gain in dict.fromkeys([*found[:1], *([proven] if proven else [])]):
+                option = words.format(self.market.horizon)
+                options.append(PlatformOption("the season ends", option, name, regret, gain, ends == self.market.ends))
         return tuple(options)
+
+    def _ranked_at(self, ends: Ends) -> list[tuple[str, Estimate, float | None]]:
+        """Return the mechanisms for an end, the cheapest first: the name, the regret, and what copies gain at most."""
+        if ends == self.market.ends:
+            return [(entry.name, entry.regret, entry.gain) for entry in self.advice.ranked]
+        market = self.market.with_horizon(self.market.horizon, ends)
+        free = _free(market)
+        tuned = [entry.mechanism for entry in self.advice.ranked if entry.name in free]  # for every end
+        names = {mechanism.name for mechanism in tuned}
+        tuned += tuned_mechanisms([name for name in free if name not in names], market)[0]
+        ranking = rank(market, tuned, self.clock.within(self.sampling(OTHER_END).seconds), self.question.seed)
+        found: list[tuple[str, Estimate, float | None]] = []
+        for regret, mechanism in zip(ranking.regrets, tuned, strict=True):
+            if regret is not None:
+                try:
+                    gain = assess(market, mechanism, self.sampling(AUDITED)).gain
+                except CloneproofError:
+                    gain = None
+                found.append((mechanism.name, regret, gain))
+        return sorted(found, key=lambda one: one[1].value)
 
     def _detailed(self, entry: AssessedMechanism) -> AssessedMechanism:
         """Add what happens if a declaration is wrong, and what a second account gains."""

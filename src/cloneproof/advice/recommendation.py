@@ -21,6 +21,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 Promise = Literal["proven", "ceiling", "measured"]  # the strongest first
 TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
+NOTHING = 1e-9  # a relative gain that is none but for rounding
 LEAST = 1e-9  # A regret that is not below 0.
 UNKNOWN = Estimate(math.inf, math.inf, "exact", "not known yet")
 QUOTA = 100  # Registration quota of an agent, where the mechanism has no number of its own.
@@ -135,7 +136,7 @@ class PlatformOption:
 
     choice: str  # what is chosen, such as the end of a season
     option: str  # what it may be
-    mechanism: str  # the name of the cheapest mechanism then
+    mechanism: str  # the name of the cheapest mechanism then, or of the cheapest under which copies gain nothing
     regret: Estimate  # its regret
     # the largest relative gain by copies that is not ruled out; None for a ceiling that was not computed
     gain: float | None

@@ -109,15 +109,15 @@ def _served(whole: Recommendation) -> list[PlatformOption]:
 
 
 def _ends(parts: Sequence[Recommendation]) -> list[PlatformOption]:
-    """Return what the best mechanism of each segment costs at either end of the season, in all."""
+    """Return what the best mechanism of each segment costs at either end, and the best that is proven, in all."""
     options = []
-    for first in parts[0].options:
-        same = [other for advice in parts for other in advice.options if other.asked == first.asked]
-        if len(same) == len(parts):
+    for asked in (True, False):
+        own = [[option for option in advice.options if option.asked is asked] for advice in parts]
+        for same in dict.fromkeys(tuple(each[place] for each in own) for place in (0, -1)) if all(own) else ():
             names = " or ".join(dict.fromkeys(other.mechanism for other in same))
             gains = [other.gain for other in same if other.gain is not None]
             gain = max(gains) if len(gains) == len(same) else None
-            option = "at random" if "random" in first.option else "after a fixed number of rounds"
+            option = "at random" if "random" in same[0].option else "after a fixed number of rounds"
             regret = weighted_sum([(1.0, other.regret) for other in same])
-            options.append(PlatformOption("every segment ends", option, names, regret, gain, first.asked))
+            options.append(PlatformOption("every segment ends", option, names, regret, gain, asked))
     return options

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
-from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, Recommendation, terms_toml
+from cloneproof.advice.recommendation import NOTHING, TOLERANCE, AssessedMechanism, Recommendation, terms_toml
 from cloneproof.advice.regret import best_reward
 from cloneproof.market.priors import Mixture, Prior
 from cloneproof.mechanisms.catalogue import CATALOGUE
@@ -105,11 +105,15 @@ def _options(advice: Recommendation) -> Table:
             sentence(f"{option.choice} {option.option}{' (as asked)' if option.asked else ''}"),
             option.mechanism,
             regret_words(advice.cost_of(option.regret)),
-            "at most a ceiling" if option.gain is None else gain_words(option.gain),
+            "at most a ceiling" if option.gain is None else _at_most(option.gain),
         )
         for option in advice.options
     ]
     return Table.of(OPTIONS, rows, left=["best mechanism"])
+
+
+def _at_most(gain: float) -> str:
+    return f"at most {max(gain, 0.001):.1%}" if NOTHING < gain < math.inf else gain_words(gain)
 
 
 def _wrong(choice: AssessedMechanism) -> list[SectionPart]:
