@@ -5,9 +5,8 @@ timetable: a round of some test, or one after all tests. What the agent is paid 
 is compared with honest registration in whole numbers. If no single round pays, no horizon does.
 
 1. A market: one to three agents, two to five values, up to five originals, one to four draws, one to three pulls; the
-   first pass with the best count or a fresh draw as fallback, or the best count alone. The others register anything.
-2. A champion is worth any nondecreasing function of its mean. Scores are counts of coins; with a fresh draw as fallback
-   also any laws in stochastic order.
+   first pass, else the best count, or the best count alone. The others register anything.
+2. A champion is worth any nondecreasing function of its mean. Scores are counts of coins.
 3. Given the weights, slots are independent. So each event of the scan ("slot j passes", "slot j has level y") has a
    product of powers as its chance. Its sum over assignments is computed once and serves every round.
 """
@@ -21,12 +20,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations_with_replacement, pairwise, permutations
+from itertools import combinations_with_replacement, permutations
 
 MARKETS, SEED = 8000, 0
 MOST_COPIES = 3  # all registrations up to that many copies, and two with many
 Law = list[int]  # chances of the scores 0, 1, .., over a common denominator
-Event = tuple[str, int, int]  # what happens ("pass", "test", "level" or "draw"), slot, level
+Event = tuple[str, int, int]  # what happens ("pass", "test" or "level"), slot, level
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,6 @@ class Case:
     worth       of a champion, one number an original
     threshold   the score that passes (above all scores: none does)
     draws       slots of each agent
-    fallback    "best" or "draw"
     place       of the agent in the timetable's order
     others      the law of a slot of each other agent, in that order, as fractions
     """
@@ -47,7 +45,6 @@ class Case:
     worth: list[int]
     threshold: int
     draws: int
-    fallback: str
     place: int
     others: list[list[Fraction]]
 
@@ -71,12 +68,9 @@ def rounds(case: Case) -> list[dict[Event, Fraction]]:
             found.append(dict(passes))
             alive *= sum(_other(case, who)[: case.threshold], Fraction(0))
     last: dict[Event, Fraction] = {}
-    if case.fallback == "draw":
-        last["draw", 0, 0] = alive / case.agents
-    else:
-        for level in range(min(case.threshold, len(case.laws[0]))):
-            for slot in range(case.draws):
-                last["level", slot, level] = _unbeaten(case, slot, level)
+    for level in range(min(case.threshold, len(case.laws[0]))):
+        for slot in range(case.draws):
+            last["level", slot, level] = _unbeaten(case, slot, level)
     return [*found, {**passes, **last}]
 
 
@@ -110,7 +104,6 @@ def events(case: Case, copies: Sequence[int]) -> dict[Event, Fraction]:
             failed = fail**slot * whole ** (case.draws - slot)
             totals["pass", slot, 0] += failed * passing
             totals["test", slot, 0] += failed * mean
-        totals["draw", 0, 0] += fail**case.draws * mean
         below = 0
         for level, chance in enumerate(at[: case.threshold]):
             up_to = below + chance
@@ -144,34 +137,20 @@ def random_case(rng: random.Random) -> Case:
     pulls, draws, size = rng.randint(1, 3), rng.randint(1, 4), rng.choice((2, 4, 8, 10, 100))
     values = sorted(rng.sample(range(size + 1), min(size + 1, rng.randint(2, 5))))
     means = sorted(rng.choice(values) for _ in range(rng.choice((1, 2, 2, 3, 3, 4, 4, 5))))
-    choose = rng.choice(("best", "first pass", "first pass", "fresh draw"))
+    choose = rng.choice(("best", "first pass", "first pass"))
     threshold = pulls + 1 if choose == "best" else rng.randint(1, pulls)
     laws, unit = [binomial(pulls, mean, size) for mean in means], size**pulls
-    if choose == "fresh draw" and rng.random() < 0.5:
-        laws, unit = ordered_laws(rng, means, pulls + 1)
     worth = means
     if rng.random() < 0.6:
         steps = {value: rng.choice((0, 0, 1, 5, 40)) for value in {*means}}
         worth = [sum(step for value, step in steps.items() if value <= mean) for mean in means]
     others = [_slot_law(rng, values, size, pulls) for _ in range(rng.randint(0, 2))]
-    fallback = "draw" if choose == "fresh draw" else "best"
-    return Case(laws, unit, worth, threshold, draws, fallback, rng.randint(0, len(others)), others)
+    return Case(laws, unit, worth, threshold, draws, rng.randint(0, len(others)), others)
 
 
 def binomial(pulls: int, mean: int, size: int) -> Law:
     """Counts of coins of mean mean / size, in units of size^-pulls."""
     return [math.comb(pulls, y) * mean**y * (size - mean) ** (pulls - y) for y in range(pulls + 1)]
-
-
-def ordered_laws(rng: random.Random, means: Sequence[int], scores: int) -> tuple[list[Law], int]:
-    """Random laws that grow with the mean in the stochastic order, without likelihood ratios."""
-    unit, laws = 60, {}
-    tails = [0] * (scores - 1)  # chances of at least 1, 2, ..
-    for mean in sorted({*means}):
-        tails = sorted((rng.randint(tail, unit) if rng.random() < 0.7 else tail for tail in tails), reverse=True)
-        steps = [unit, *tails, 0]
-        laws[mean] = [high - low for high, low in pairwise(steps)]
-    return [laws[mean] for mean in means], unit
 
 
 def _slot_law(rng: random.Random, values: Sequence[int], size: int, pulls: int) -> list[Fraction]:

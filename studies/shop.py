@@ -56,12 +56,13 @@ def best_page(rates: dict[str, dict[str, float]], attention: tuple[float, ...]) 
     return sum(weight * rate for weight, rate in zip(attention, best, strict=False))
 
 
-def whole_batches(block: int, fraction: float) -> int:
-    """Return pages of a block that are whole batches, of which as many clicks are in at its end as of the given ones.
+def whole_batches(rotations: int, fraction: float) -> int:
+    """Return rotations of a block of whole batches, of which as many clicks are in at its end as of the given ones.
 
     Clicks of the last hour are late by half an hour on average.
     """
-    return BATCH * round((block + fraction * HOUR / 2) / BATCH)
+    step = BATCH // math.gcd(BATCH, SELLERS)
+    return step * max(1, round((rotations + fraction * HOUR / 2 / SELLERS) / step))
 
 
 def terms(name: str, attention: tuple[float, ...], pages: int, batch: int) -> MarketSpec:
@@ -73,8 +74,8 @@ def terms(name: str, attention: tuple[float, ...], pages: int, batch: int) -> Ma
         here = cp.Market(agents, round(fraction * pages), positions=attention)
         numbers = cp.mechanism(mechanism, market=here).parameters
         kept = {key: value for key, value in numbers.items() if value is not None}
-        if batch > 1 and "pages" in kept:
-            kept["pages"] = whole_batches(kept["pages"], fraction)
+        if batch > 1 and "rotations" in kept:
+            kept["rotations"] = whole_batches(kept["rotations"], fraction)
         print(f"{name}, {device}: {kept}")
         segments[device] = {"fraction": fraction, "parameters": kept}
     raw = {"market": name, "mechanism": mechanism, "horizon": pages, "segments": segments, "rewards": "bernoulli"}

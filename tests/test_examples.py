@@ -17,7 +17,6 @@ from support.clocks import ticking
 from support.sizes import LONG
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-STUDIES = Path(__file__).parents[1] / "studies"
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)

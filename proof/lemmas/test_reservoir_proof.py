@@ -90,9 +90,7 @@ def as_cases(means, copies, who, rule):
         worth = [int(v * size) for v in means[who]]
         yield (
             size,
-            reservoir_cases.Case(
-                counts[who], unit, worth, threshold, rule.draws, rule.slots.fallback, order.index(who), others
-            ),
+            reservoir_cases.Case(counts[who], unit, worth, threshold, rule.draws, order.index(who), others),
         )
 
 
@@ -104,8 +102,7 @@ def test_every_round_of_the_flat_mechanism_is_a_scan(seed):
     if seed % 3 == 0:
         rule = cp.rule("best-of-draws", draws=draws, rounds=pulls)
     else:
-        fallback = "draw" if seed % 3 == 1 else "best"
-        rule = cp.rule("first-pass", draws=draws, rounds=pulls, threshold=rng.randint(1, pulls), fallback=fallback)
+        rule = cp.rule("first-pass", draws=draws, rounds=pulls, threshold=rng.randint(1, pulls))
     means = [tuple(Fraction(rng.randint(0, 4), 4) for _ in range(2)) for _ in range(agents)]
     copies = [tuple(rng.randint(1, 3) for _ in own) for own in means]
     tests = agents * draws
@@ -128,7 +125,7 @@ def by_event(case, assignment):
     """The study's pay without its average over assignments: all weight on one order of the copies."""
     expanded = reservoir_cases.Case(
         [[sum(c * law[y] for c, law in zip(assignment, case.laws, strict=True)) for y in range(len(case.laws[0]))]],
-        case.unit * sum(assignment), [1], case.threshold, case.draws, case.fallback, case.place, case.others,
+        case.unit * sum(assignment), [1], case.threshold, case.draws, case.place, case.others,
     )  # fmt: skip
     chances = reservoir_cases.events(expanded, (1,))
     own = {}
@@ -161,7 +158,7 @@ def test_the_count_finds_scores_that_fall_with_the_mean():
     for number in range(40):
         case = reservoir_cases.random_case(random.Random(number))
         turned = reservoir_cases.Case(
-            case.laws[::-1], case.unit, case.worth, case.threshold, case.draws, case.fallback, case.place, case.others
+            case.laws[::-1], case.unit, case.worth, case.threshold, case.draws, case.place, case.others
         )
         originals = len(case.laws)
         copies = (*[1] * (originals - 1), 3)

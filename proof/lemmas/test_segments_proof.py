@@ -51,15 +51,15 @@ def best(scores):
 
 
 def test_one_champion_for_all_segments_pays_copies_under_fixed_arrivals():
-    """By the session: items (1, 0) and (0, 1) in A and B, one draw, tested in A, and the round after it is in B."""
-    mechanism = cp.mechanism("reservoir", rounds=1, draws=1, threshold=1, fallback="draw")
+    """By the session: items (1, 0) and (0, 1) in A and B, two draws, tested in A, and the round after that is in B."""
+    mechanism = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1)
     found = []
     for copies in LISTS:
         total = ZERO
         for order in permutations(((ONE, ZERO), (ZERO, ONE))):
             arms = [vector for vector, count in zip(order, copies, strict=True) for _ in range(count)]
             means = {"A": {"ana": [a for a, _ in arms]}, "B": {"ana": [b for _, b in arms]}}
-            total += segment_payoffs(mechanism, means, "AB", lambda *_: 0, pooled=True)["B"]["ana"] / 2
+            total += segment_payoffs(mechanism, means, "AAB", lambda *_: 0, pooled=True)["B"]["ana"] / 2
         found.append(total)
     assert found == [Fraction(1, 4), Fraction(5, 18), HALF]
     assert found[1] - found[0] == Fraction(1, 36)

@@ -20,13 +20,11 @@ def cases(number):
         copies = [tuple(draw.choice([0, 1, 1, 2, 3]) for _ in range(count)) for count in originals]
         copies = [own if any(own) else (1,) * len(own) for own in copies]
         draws, pulls = draw.randint(1, 2), draw.randint(1, 2 if agents > 1 else 3)
-        kind = draw.choice(["first-pass", "fresh", "best"])
+        kind = draw.choice(["first-pass", "best"])
         if kind == "best":
             rule = cp.rule("best-of-draws", draws=draws, rounds=pulls)
         else:
-            fallback = "draw" if kind == "fresh" else "best"
-            threshold = draw.randint(1, pulls)
-            rule = cp.rule("first-pass", draws=draws, rounds=pulls, threshold=threshold, fallback=fallback)
+            rule = cp.rule("first-pass", draws=draws, rounds=pulls, threshold=draw.randint(1, pulls))
         values = sorted(draw.sample([0.0, 0.25, 0.5, 0.75, 1.0], 2))
         weights = draw.choice([(Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 4), Fraction(3, 4))])
         tests = draws * pulls * agents

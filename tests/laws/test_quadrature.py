@@ -130,13 +130,11 @@ def test_what_no_rule_resolves_is_refused():
 # --- reservoirs ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fallback", "copies"), [("best", ((1, 1), (3,))), ("draw", ((2, 1), (1,)))][: 2 if LONG else 1]
-)
-def test_a_reservoir_under_continuous_priors_is_the_enumeration(fallback, copies):
+@pytest.mark.parametrize("copies", [((1, 1), (3,)), ((2, 1), (1,))][: 2 if LONG else 1])
+def test_a_reservoir_under_continuous_priors_is_the_enumeration(copies):
     ana, bo = cp.Beta(2, 1), cp.Uniform(0.125, 1)
     rounds = 2 if LONG else 1
-    rule = cp.rule("first-pass", draws=2, rounds=rounds, threshold=rounds, fallback=fallback)
+    rule = cp.rule("first-pass", draws=2, rounds=rounds, threshold=rounds)
     degree, horizon = 2 * rounds + 1, 11
     exact = [Fraction(0), Fraction(0)]
     for (x, p), (y, q), (z, r) in product(*(interpolated(prior, degree) for prior in (ana, ana, bo))):

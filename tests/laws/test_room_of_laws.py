@@ -5,11 +5,10 @@ import math
 from collections import Counter
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from cloneproof.laws.best import best_of_atoms
-from cloneproof.laws.counts import MISSING, binomial, binomial_floats, binomial_rows
+from cloneproof.laws.counts import MISSING, binomial, binomial_floats
 from cloneproof.laws.means import CopiedOriginal, count_realisations, exact_atoms, merge_equal_means, realisations
 
 ONE, OTHER = exact_atoms([(0.1, 3), (0.9, 1)]), exact_atoms([(0.1, 1), (0.4, 1), (0.9, 2)])
@@ -24,12 +23,6 @@ def test_the_fast_binomial_law_is_the_exact_one(rounds, mean):
     assert fast.weights == pytest.approx(inside, rel=1e-10)
     assert 1 - inside.sum() <= MISSING
     assert fast.mean == pytest.approx(rounds * mean, rel=1e-11)
-
-
-def test_rows_of_sure_and_unsure_coins():
-    assert binomial_rows(2, [0.0, 0.25, 1.0]) == pytest.approx(
-        np.array([[1, 0, 0], [9 / 16, 6 / 16, 1 / 16], [0, 0, 1]])
-    )
 
 
 def test_realisations_are_those_of_the_ordered_list():

@@ -30,20 +30,18 @@ def lost(market: cp.Market, made: cp.Mechanism) -> tuple[float, float]:
     ("providers", "numbers"),
     [
         (8, PageNumbers("tests", 30, 10)),
-        (8, PageNumbers("tests", 25, 10, 60)),
-        (8, PageNumbers("freeze", 8, 50)),
+        (8, PageNumbers("streams", 8, 50)),
         (4, PageNumbers("tests", 60, 8)),
-        (4, PageNumbers("run", 70)),
+        (4, PageNumbers("streams", 14, 50)),
     ],
 )
 def test_drawn_worlds_lose_what_the_kernel_says(providers: int, numbers: PageNumbers) -> None:
     market = shop(providers, 30_000)
-    kind, length, size, ranked, _ = numbers
-    made = {
-        "tests": lambda: cp.mechanism("reservoir", rounds=length, draws=size, rank_rounds=ranked),
-        "freeze": lambda: cp.mechanism("reservoir-streams", rotations=length, blocks=size),
-        "run": lambda: cp.mechanism("reservoir-streams", pages=length),
-    }[kind]()
+    kind, length, size = numbers
+    if kind == "tests":
+        made = cp.mechanism("reservoir", rounds=length, draws=size)
+    else:
+        made = cp.mechanism("reservoir-streams", rotations=length, blocks=size)
     (found, interval), (value, error) = page_market(market).lost(numbers, 1e6), lost(market, made)
     assert abs(found - value) < SURE * (error + interval / 2.58)
 
@@ -55,11 +53,6 @@ def test_tuned_numbers_lose_little_and_given_ones_are_kept() -> None:
     assert lost(market, tests)[0] < 0.118
     assert lost(market, streams)[0] < 0.097
     assert "clicks" in str(streams.claims[-1])
-    small, everybody = shop(3, 600, (1.0, 0.5)), shop(2, 600, (1.0, 0.5))
+    small = shop(3, 600, (1.0, 0.5))
     assert cp.mechanism("reservoir", market=small, draws=5).arm.draws == 5
     assert cp.mechanism("reservoir-streams", market=small, rotations=6).parameters["rotations"] == 6
-    assert set(cp.mechanism("reservoir-streams", market=everybody).arm.options) == {"pages"}
-    assert set(cp.mechanism("reservoir-streams", market=everybody, scores="tests").arm.options) > {
-        "rotations",
-        "blocks",
-    }

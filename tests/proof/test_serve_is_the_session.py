@@ -73,17 +73,15 @@ class Case(NamedTuple):
         slots = [substream(draws_of_all, i + 1, streams.SLOT_STREAM) for i in agents]
         coins = substream(0, self.seed, *place, streams.COINS_STREAM, 0)
         words = [word(substream(levels, 0, streams.ORDER_STREAM), i) for i in agents]
-        words.append(word(substream(levels, 0, streams.FALLBACK_STREAM), 0))
+        words.append(0)  # the lot of a fresh draw, which the theorem has and sessions have not
         words += [word(slots[i], slot) for i in agents for slot in range(self.draws + 1)]
         words += [word(substream(coins, i, 1 + draw), pull) for i in agents for draw in draws for pull in pulls]
-        fresh = int(self.kind == "fresh")
-        numbers = [0, self.pulls, self.draws, self.threshold, fresh, self.rounds, len(self.arms), *self.arms]
+        numbers = [0, self.pulls, self.draws, self.threshold, 0, self.rounds, len(self.arms), *self.arms]
         numbers += [weight for i in agents for weight in self.weights.get(i, (1,) * self.arms[i])]
         return " ".join(map(str, numbers + words + [value.hex() for row in self.rewards for value in row]))
 
     def mechanism(self):
         options = {"choose": "best"} if self.kind == "best of all" else {"threshold": self.threshold}
-        options["fallback"] = "draw" if self.kind == "fresh" else "best"
         return cp.mechanism("reservoir", rounds=self.pulls, draws=self.draws, **options)
 
 
@@ -120,7 +118,6 @@ class PageCase(NamedTuple):
 
     views: int
     draws: int
-    ranks: int
     attention: tuple[float, ...]
     arms: tuple[int, ...]
     seed: int
@@ -136,7 +133,7 @@ class PageCase(NamedTuple):
         words = [word(substream(levels, 0, streams.ORDER_STREAM), i) for i in agents]
         words += [word(slots[i], draw) for i in agents for draw in range(self.draws)]
         words += [word(coins[i], page) for i in agents for page in range(pages)]
-        numbers = [places, self.views, self.draws, self.ranks, 0, pages, len(self.arms), *self.arms]
+        numbers = [places, self.views, self.draws, 0, 0, pages, len(self.arms), *self.arms]
         numbers += [weight for i in agents for weight in self.weights.get(i, (1,) * self.arms[i])]
         clicks = [click for own in self.clicks for click in own]
         return " ".join(map(str, [*numbers, *words, *(each.hex() for each in self.attention), *clicks]))
@@ -145,7 +142,7 @@ class PageCase(NamedTuple):
 def served_pages(case):
     """Whom a session shows on each page, place by place."""
     live = cp.session(
-        cp.mechanism("reservoir", rounds=case.views, draws=case.draws, rank_rounds=case.ranks),
+        cp.mechanism("reservoir", rounds=case.views, draws=case.draws),
         dict(zip("abcd", case.arms, strict=False)),
         len(case.clicks[0]),
         seed=case.seed,
@@ -168,7 +165,7 @@ def random_case(draw, like=None):
         draw.randint(1, 5),
         draw.randint(1, 4),
     )
-    kind = draw.choice(["best", "fresh", "best of all"])
+    kind = draw.choice(["best", "best of all"])
     threshold = draw.randint(1, pulls) if kind != "best of all" else pulls + 1
     arms, seed = tuple(draw.randint(1, 4) for _ in range(agents)), draw.randrange(2**32)
     low = draw.choice([-1.0, -0.2, 0.0, 0.5])
@@ -193,12 +190,12 @@ def random_segments(draw):
 def random_pages(draw):
     """A market with pages; agents differ in how often they are clicked, so that ranks change."""
     case = random_case(draw)
-    agents, views, ranks = len(case.arms), draw.randint(1, 2), draw.randint(0, 2)
+    agents, views = len(case.arms), draw.randint(1, 2)
     attention = sorted((draw.choice((1.0, 0.7, 0.5, 0.25, 0.1)) for _ in range(draw.randint(2, 5))), reverse=True)
-    pages = draw.randint(1, agents * (case.draws * views + ranks) + 12)
+    pages = draw.randint(1, agents * case.draws * views + 12)
     rates = [draw.choice((0.1, 0.5, 0.5, 0.9)) for _ in range(agents)]
     clicks = tuple(tuple(int(draw.random() < rate) for _ in range(pages)) for rate in rates)
-    return PageCase(views, case.draws, ranks, tuple(attention), case.arms, case.seed, clicks, case.weights)
+    return PageCase(views, case.draws, tuple(attention), case.arms, case.seed, clicks, case.weights)
 
 
 def compiled(folder, broken=None):
@@ -295,35 +292,26 @@ def test_a_broken_loop_does_not(cases, paged, foretold, foretold_pages, tmp_path
 def slots_without_replacement(rule, stream, pool):
     """Draws that avoid what was drawn before, as long as they can."""
     ranked = sorted(set(pool), key=lambda arm: word(substream(stream, streams.SLOT_STREAM), arm))
-    return [ranked[slot % len(ranked)] for slot in range(rule.draws + (rule.slots.fallback == "draw"))]
+    return [ranked[slot % len(ranked)] for slot in range(rule.draws)]
 
 
 def slots_of_the_first_arm(rule, stream, pool):
     """A draw that favours the first arm: the smaller of two."""
     draws = substream(stream, streams.SLOT_STREAM)
-    count = rule.draws + (rule.slots.fallback == "draw")
-    return [pool[int(min(uniform(draws, slot), uniform(draws, 99 + slot)) * len(pool))] for slot in range(count)]
+    return [pool[int(min(uniform(draws, slot), uniform(draws, 99 + slot)) * len(pool))] for slot in range(rule.draws)]
 
 
 def in_the_order_of_registration(self, setup):
     """The timetable that the order of registration gives."""
     original_start(self, setup)
     ranked = sorted(range(len(self.candidates)), key=lambda k: (k // len(self.order), self.candidates[k][0]))
-    kept = self.candidates[len(self.order) * setup.mechanism.arm.draws :]
-    self.candidates[:] = [self.candidates[k] for k in ranked if k < len(self.candidates) - len(kept)] + kept
-
-
-def lot_to_the_first(self, setup):
-    """The fallback goes to the first agent of the order."""
-    original_start(self, setup)
-    if setup.mechanism.arm.slots.fallback == "draw":
-        self.candidates[-1] = self.candidates[0]
+    self.candidates[:] = [self.candidates[k] for k in ranked]
 
 
 def ties_to_the_later(self, clock):
     """The best count, ties to the later slot."""
     k = original_pick(self, clock)
-    if self.choice is not None and self.rule.slots.fallback == "best" and self.rank[k] > self.judge.start:
+    if self.choice is not None and self.rank[k] > self.judge.start:
         self.choice = k = max(range(len(self.rank)), key=lambda each: (-self.rank[each], each))
     return k
 
@@ -348,7 +336,6 @@ FAULTS = {
     "draws without replacement": (state, "agent_slots", slots_without_replacement),
     "draws that favour the first arm": (state, "agent_slots", slots_of_the_first_arm),
     "agents in the order of registration": (state.SlotState, "__init__", in_the_order_of_registration),
-    "the lot to the first agent": (state.SlotState, "__init__", lot_to_the_first),
     "a coin of its decision": (streams.Coins, "of", lambda self, decision, _: uniform(self.stream, decision)),
     "one coin for a whole test": (streams.Coins, "of", lambda self, decision, allocation: uniform(
         substream(self.stream, 0, allocation.agent, self.places.pop(decision)[0]), 0)),

@@ -20,7 +20,6 @@ PAGES = {
 }  # fmt: skip
 DEVICES = PAGES | {"segments": {"phone": 0.7, "desk": 0.3}, "positions": {"phone": 2, "desk": [1.0, 0.6, 0.4]}}
 STREAMS = PAGES | {"mechanism": "reservoir-streams", "parameters": {"rotations": 2, "blocks": 4}}
-RUNNING = STREAMS | {"parameters": {"pages": 6}, "positions": [1.0, 0.6, 0.5, 0.4, 0.2]}
 ARMS = {"ana": 2, "bo": 1, "cy": 3, "dee": 2}
 
 

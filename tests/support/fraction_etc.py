@@ -5,7 +5,6 @@ Arms are given by their means. A registration is a tuple of copies; sigma says w
 
 from fractions import Fraction
 from functools import cache
-from itertools import permutations
 from math import comb
 
 
@@ -68,11 +67,6 @@ def score_law(arms, m, fresh):
     """The law of the sum of `fresh` rewards of the arm committed to: indices 0 .. fresh."""
     chances = commits_to(tuple(sorted(arms)), m)
     return [sum(chance * binomial(fresh, mean)[s] for mean, chance in chances.items()) for s in range(fresh + 1)]
-
-
-def sigmas(means):
-    """Every way to hand the means to the originals."""
-    return list(permutations(means))
 
 
 def average(values):

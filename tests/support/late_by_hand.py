@@ -64,9 +64,9 @@ def segment_payoffs(mechanism, means, arrivals, delays, seed=0, pooled=False):
 
     def slots(rule, stream, pool):
         drawn = held.setdefault(stream, [])  # by what is drawn from: segments share draws if they share streams
-        while len(drawn) < rule.draws + (rule.slots.fallback == "draw"):
+        while len(drawn) < rule.draws:
             drawn.append(pool[script.choose([Fraction(1, len(pool))] * len(pool))])
-        return drawn[: rule.draws + (rule.slots.fallback == "draw")]
+        return drawn[: rule.draws]
 
     with patch.object(Level, "_one_of", one_of), patch("cloneproof.mechanisms.online.state.agent_slots", slots):
         for _ in script.leaves():

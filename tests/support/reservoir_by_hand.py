@@ -31,7 +31,7 @@ def _walk(table, means, copies, rule, horizon, order):
             continue
         left = horizon - rounds
         if place == len(table):
-            yield _after_all(past, means, copies, rule, left, chance, order)
+            yield _after_all(past, left, chance)
             continue
         agent, n = table[place], rule.explore
         arms = sum(copies[agent])
@@ -50,14 +50,7 @@ def _walk(table, means, copies, rule, horizon, order):
                     stack.append((place + 1, rounds + n, here, (*past, (count, mean, agent))))
 
 
-def _after_all(past, means, copies, rule, left, chance, order):
-    if rule.slots.fallback == "draw":
-        share = chance / len(order)
-        return [
-            (agent, share * left * mean * Fraction(number, sum(copies[agent])))
-            for agent in order
-            for mean, number in zip(means[agent], copies[agent], strict=True)
-        ]
+def _after_all(past, left, chance):
     _, mean, agent = max(past, key=lambda test: test[0])  # the first of the highest counts
     return [(agent, chance * left * mean)]
 

@@ -33,10 +33,9 @@ class World(NamedTuple):
 def worlds(mechanism, originals, copies, rivals, horizon, seeds=(0,)):
     """All worlds at the start; `copies` says how often each of Ana's originals is registered."""
     arms = [number for number, count in enumerate(copies) for _ in range(count)]
-    draws = mechanism.arm.draws + (mechanism.arm.slots.fallback == "draw")
     registered = {"ana": len(arms)} | {name: len(means) for name, means in rivals.items()}
     orders = list(permutations(originals))
-    numbers = [list(product(range(count), repeat=draws)) for count in registered.values()]
+    numbers = [list(product(range(count), repeat=mechanism.arm.draws)) for count in registered.values()]
     found = []
     for order, seed, held in product(orders, seeds, product(*numbers)):
         with patch("cloneproof.mechanisms.online.state.agent_slots", side_effect=[list(own) for own in held]):

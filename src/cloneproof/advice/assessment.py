@@ -157,8 +157,8 @@ def promise(market: Market, mechanism: Mechanism, audited: Audit) -> tuple[str, 
 
 def _needed(market: Market, mechanism: Mechanism) -> str:
     """Say which numbers must be right for the promise."""
-    if market.places and mechanism.arm.slots.scores == "clicks":
-        return "Only the ratios of the places' attention have to be right for that; with scores='tests' no number has."
+    if market.places:
+        return "Only the ratios of the places' attention have to be right for that."
     return "No number has to be right for that."
 
 
@@ -177,14 +177,11 @@ def _seen_on_pages(market: Market, mechanism: Mechanism) -> str:
             f"{seen} About {_drawn(market, arm.draws):,} of {market.originals:,} items are tested in all places, "
             f"{arm.explore:,} views in each, on the first {part}; then places go by clicks."
         )
-    taken = places_taken(market.places, agents)
-    runs = arm.slots.streams == "run"
-    bar = 1 / (arm.explore * (taken[-1] if runs else sum(taken)))
+    bar = 1 / (arm.explore * sum(places_taken(market.places, agents)))
     off = f"It may be off by about -20 to +30 % before 'reservoir' loses less; {LAST_SEASON}"
-    when = "to the end" if runs else f"on the first {part}; then it stays"
     return (
         f"{seen} Each shows one of its items as long as that is clicked by more than {bar:.2g} of who look at it, the "
-        f"bar, {when}; places go by clicks above it. {off}"
+        f"bar, on the first {part}; then it stays; places go by clicks above it. {off}"
     )
 
 

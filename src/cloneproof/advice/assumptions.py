@@ -46,12 +46,8 @@ LEVELS = 24  # A continuous prior whose rates are scaled and that stays in no fa
 FEW_LEVELS = 12  # and this many if the best of several items of different priors counts.
 NODES = 160  # Nodes of a quadrature over the best of several items.
 LONGEST_AUDITED = 10**6  # Longer runs are not audited by samples here.
-LADDER = (2, 4, 8)  # Copies of one original or of all that best responses try,
-SAMPLED_LADDER = (8,)  # and those they try if payoffs are sampled.
 PULLS = 10**7  # One sampled gain has this many pulls;
 COMMITTED = 10**4  # a run that commits counts as this many.
-SLACK = 1e-6  # A gain up to this part of the payoff counts as none.
-LOOSE_PRICE = 0.5  # A larger error, as a part of a regret, leaves open which mechanism is best.
 SCALES = {"rates are half as high": 0.5, "rates are twice as high": 2.0}
 
 

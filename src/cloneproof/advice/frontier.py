@@ -26,7 +26,6 @@ from cloneproof.advice.tuning import ONE_PLACE, tuned_mechanisms
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.informed import is_proven
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.deviations import CopiesOf, Names, World, honesty
 from cloneproof.analysis.gain import gain_columns, world_rows
 from cloneproof.engines.deadline import Deadline
@@ -272,16 +271,3 @@ def marked(rows: Iterable[FrontierRow]) -> tuple[FrontierRow, ...]:
 def as_part(estimate: Estimate, unit: float) -> Estimate:
     """Return a number of rewards as a part of another."""
     return weighted_sum([(1 / unit, estimate)]) if unit > 0 else replace(estimate, value=0.0, error=math.inf)
-
-
-def row_of_audit(market: Market, name: str, audited: Audit, regret: Estimate | None) -> FrontierRow | None:
-    """Return the row of an audit; None if no regret is known."""
-    most, worst, knows = max(best_reward(market), 1e-300), audited.worst, audited.knowledge
-    if regret is None:
-        return None
-    proven = audited.verdict == "clone-proof"
-    named = None if knows is None else as_part(knows.gain, knows.honest.value)
-    ceiling = named.high if knows is not None and knows.proven and named is not None else None
-    found = None if worst.argued else as_part(worst.gain, worst.honest.value)
-    lost, numbers = as_part(regret, most), (found, worst.copies, len(audited.tried), named)
-    return FrontierRow(replace(audited.mechanism, name=name), lost, 0.0 if proven else ceiling, *numbers)

@@ -180,7 +180,7 @@ def _formula(market: Market, mechanism: Mechanism) -> Callable[[ReservoirMarket]
     if market.ends == "at-random":
         bar = mechanism.bar if mechanism.flat else None
         return (lambda tabled: bar_regret(tabled, bar, mechanism.draws, QUOTED)) if bar else None
-    on_coins = mechanism.scans and arm.binarise and arm.slots.fallback == "best"
+    on_coins = mechanism.scans and arm.binarise
     return (lambda tabled: tabled.regret(numbers_of(arm))) if on_coins and not market.places else None
 
 

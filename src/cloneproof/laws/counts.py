@@ -128,16 +128,6 @@ def binomial_floats(rounds: int, mean: float) -> CountLaw:
     return CountLaw(low, weights / weights.sum(), missing=MISSING)
 
 
-def binomial_rows(rounds: int, means: Iterable[float]) -> FloatArray:
-    """Return the probability of every number of successes from 0 on, fast, a row for each mean.
-
-    >>> binomial_rows(2, (0.5, 1.0)).round(6).tolist()
-    [[0.25, 0.5, 0.25], [0.0, 0.0, 1.0]]
-    """
-    laws = [binomial_floats(rounds, mean) for mean in means]
-    return on_one_window(laws, 0, rounds)
-
-
 def on_one_window(laws: Sequence[CountLaw], low: int, high: int) -> FloatArray:
     """Return the weights of each number from low to high, a row for each law of floats, which must lie in it."""
     rows = np.zeros((len(laws), high - low + 1))

@@ -26,7 +26,6 @@ from cloneproof.laws.best import places_taken
 from cloneproof.laws.draws import ValueWeights
 
 TIMES = 10  # at which a page after the laboratory is looked at
-MOST_BLOCKS = 1200  # of streams that run on; what is lost in later ones is taken from the last quarter of these
 TAIL = 12.0  # standard deviations, and as many counts, after which a law of counts ends
 FEWEST, MOST_WORLDS = 60, 1500
 WORK = 3e5  # draws of counts in an evaluation, which takes about a thirtieth of a second
@@ -36,21 +35,16 @@ ERRORS = 2.58  # an interval at 99 % has this many standard errors
 class PageNumbers(NamedTuple):
     """Numbers of a reservoir on pages.
 
-    kind    "tests": `size` draws of `length` views a place, and `rank_rounds` more of champions
-            "freeze": `size` blocks of `length` rotations
-            "run": blocks of `length` pages
-    scores  whether clicks after the laboratory count towards ranks: "clicks", or "tests" if not
+    kind    "tests": `size` draws of `length` views a place; "streams": `size` blocks of `length` rotations
     """
 
     kind: str
     length: int
     size: int = 1
-    rank_rounds: int = 0
-    scores: str = "clicks"
 
     def pages(self, agents: int) -> int:
         """Return the pages of the laboratory."""
-        return 0 if self.kind == "run" else agents * (self.length * self.size + self.rank_rounds)
+        return agents * self.length * self.size
 
 
 @dataclass(frozen=True)
@@ -88,13 +82,9 @@ class PageMarket:
         """Expected rate of the best original of an agent, on average over agents."""
         return float(self._best_rates(MOST_WORLDS).mean())
 
-    def blocks(self, numbers: PageNumbers) -> int:
-        """Return how many blocks are played."""
-        return min(MOST_BLOCKS, max(1, self.horizon // numbers.length)) if numbers.kind == "run" else numbers.size
-
     def worlds_for(self, numbers: PageNumbers, work: float) -> int:
         """Return how many worlds an evaluation has, so that each takes about as long as any other."""
-        drawn = len(self.agents) * (self.blocks(numbers) + 2 * TIMES)
+        drawn = len(self.agents) * (numbers.size + 2 * TIMES)
         return max(FEWEST, min(MOST_WORLDS, int(work / drawn)))
 
     @cached_property
@@ -126,13 +116,12 @@ class PageMarket:
         """Return which part of the best page's clicks is lost, and the error of that at 99 %."""
         worlds = self.worlds_for(numbers, work)
         best = self.horizon * (-np.sort(-self._best_rates(worlds), axis=1)[:, : len(self.filled)] @ self.filled)
-        earned = self._run_on(worlds, numbers) if numbers.kind == "run" else self._in_laboratory(worlds, numbers)
-        lost, scale = best - earned, float(best.mean())
+        lost, scale = best - self._earned(worlds, numbers), float(best.mean())
         return float(lost.mean()) / scale, ERRORS * float(lost.std()) / worlds**0.5 / scale
 
-    def _in_laboratory(self, worlds: int, numbers: PageNumbers) -> FloatArray:
-        """Return what is earned in each world with a laboratory and what comes after it."""
-        kind, length, size, ranked, scores = numbers
+    def _earned(self, worlds: int, numbers: PageNumbers) -> FloatArray:
+        """Return what is earned in each world in the laboratory and after it."""
+        kind, length, size = numbers
         law, seen = ClickLaws(self.values, np.repeat(self.filled, length)), float(self.filled.sum())
         held, views = self._drawn(worlds, 0), np.zeros(worlds)
         if kind == "tests":
@@ -144,10 +133,6 @@ class PageMarket:
                 champion, best = np.where(level > best, held, champion), np.maximum(level, best)
                 views += length * self.values[held].sum(axis=1)
             held, score = champion, best
-            if ranked:
-                rank_law = ClickLaws(self.values, np.repeat(self.filled, ranked))
-                score = score + rank_law.drawn(held, _uniform(2 + 2 * size, held.shape))
-                views += ranked * self.values[held].sum(axis=1)
         else:
             streams = _Streams(self, worlds, law)
             for _ in range(size):
@@ -155,17 +140,16 @@ class PageMarket:
                 streams.step()
             held, score = streams.held, streams.balance
         rest = max(0, self.horizon - numbers.pages(len(self.agents)))
-        earned: FloatArray = views * seen + self._after(held, score, rest, scores == "clicks")
+        earned: FloatArray = views * seen + self._after(held, score, rest)
         return earned
 
-    def _after(self, held: IntArray, score: IntArray, rest: int, counted: bool) -> FloatArray:
-        """Return what is earned in each world on `rest` pages after the laboratory, whose clicks count or not."""
+    def _after(self, held: IntArray, score: IntArray, rest: int) -> FloatArray:
+        """Return what is earned in each world on `rest` pages after the laboratory."""
         agents, worlds = len(self.agents), len(held)
         rates, earned = self.values[held], np.zeros(worlds)
         chance, lots = self.filled[-1] * rates, 0.5 * _uniform(-1, held.shape)
         normal = scipy.special.ndtri(_uniform(-2, held.shape))
-        counted = counted and (len(self.filled) > 1 or self.everybody)
-        if not counted:
+        if len(self.filled) == 1 and not self.everybody:  # no click counts
             ranked = np.take_along_axis(rates, np.argsort(-(score + lots), axis=1), axis=1)
             return np.asarray(rest * (ranked[:, : len(self.filled)] @ self.filled))
         edges = rest * (np.arange(TIMES + 1) / TIMES) ** 2
@@ -187,18 +171,6 @@ class PageMarket:
             behind = ranked[:, last:].sum(axis=1) - (agents - last) * ranked[:, last]
             worth = worth + places[-1] * behind / agents
         return np.asarray(worth)
-
-    def _run_on(self, worlds: int, numbers: PageNumbers) -> FloatArray:
-        """Return what streams earn in each world that run to the end."""
-        blocks, played = self.horizon / numbers.length, self.blocks(numbers)
-        streams = _Streams(self, worlds, ClickLaws(self.values, np.full(numbers.length, self.filled[-1])))
-        pages, lots = np.zeros((played, worlds)), 0.5 * _uniform(-1, (worlds, len(self.agents)))
-        for block in range(played):
-            order = np.argsort(-(streams.balance + lots), axis=1)
-            pages[block] = np.take_along_axis(self.values[streams.held], order, axis=1) @ self.filled
-            streams.step()
-        late = pages[-max(1, played // 4) :].mean(axis=0)
-        return np.asarray(numbers.length * (pages.sum(axis=0) + (blocks - played) * late))
 
 
 class ClickLaws:

@@ -35,9 +35,7 @@ from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.mechanisms.rule import (
     Choice,
     Clock,
-    Fallback,
     Order,
-    PageScores,
     Rule,
     known_rule,
     positive,
@@ -178,10 +176,7 @@ def reservoir(
     draws: int,
     threshold: float | None = None,
     choose: ChampionRule = "first-pass",
-    fallback: Fallback = "best",
     coins: bool = True,
-    rank_rounds: int = 0,
-    scores: PageScores = "clicks",
 ) -> Mechanism:
     """Test draws of all agents in turn; the first that passes gets every later round, else the best of all does.
 
@@ -191,34 +186,20 @@ def reservoir(
     rewards.
 
     On pages of several places all places are the laboratory: providers rotate through them, `rounds` views of each draw
-    in each place, then `rank_rounds` of each champion. After that places go by score, which counts the clicks of one
-    provider a page; with `scores="tests"` none (docs/textbook/slates.md).
+    in each place. After that places go by score, which counts the clicks of one provider a page
+    (docs/textbook/slates.md).
     """
-    arm = _slots(rounds, draws, threshold, choose, fallback, coins)
-    if rank_rounds or scores != "clicks":
-        if arm.slots.threshold is not None:
-            said = "rank_rounds and scores are about pages, where no test passes, got a threshold too; leave it out"
-            raise MechanismError(said)
-        arm = best_of_draws(draws, rounds, coins, rank_rounds, scores)
-    return Mechanism(arm=arm, claims=(CLONE_PROOF,))
+    return Mechanism(arm=_slots(rounds, draws, threshold, choose, coins), claims=(CLONE_PROOF,))
 
 
-def reservoir_streams(
-    rotations: int | None = None, blocks: int | None = None, pages: int | None = None, scores: PageScores = "clicks"
-) -> Mechanism:
+def reservoir_streams(rotations: int, blocks: int) -> Mechanism:
     """Each provider shows one draw as long as its clicks pay for its views, then the next; places go by balance.
 
     For pages of several places. A block costs a draw one click, so 1 / (attention of a block) is the bar, a rate that
-    is good enough. Blocks are `pages` pages where every provider has a place; else the laboratory has `blocks` blocks
-    of `rotations` rotations through the places, after which draws stay (docs/textbook/slates.md).
+    is good enough. The laboratory has `blocks` blocks of `rotations` rotations through the places, after which draws
+    stay (docs/textbook/slates.md).
     """
-    if pages is None and (rotations is None or blocks is None):
-        raise MechanismError(
-            "mechanism 'reservoir-streams' needs rotations and blocks, or pages where every provider has a place; give "
-            "them, or market=.. to tune them"
-        )
-    arm = streams_rule(rotations, blocks, pages, scores)
-    return Mechanism(arm=arm, parameters=arm.options, claims=(STREAMS_CLONE_PROOF,))
+    return Mechanism(arm=streams_rule(rotations, blocks), claims=(STREAMS_CLONE_PROOF,))
 
 
 def reservoir_contest(
@@ -237,7 +218,7 @@ def reservoir_contest(
     indices depend only on an agent's own fresh rewards, for any constant; with a market the constant is tuned, since
     one below 1 often costs less. With `coins=False` steady UCB sums Gaussian rewards.
     """
-    arm = _slots(rounds, draws, threshold, choose, "best", coins)
+    arm = _slots(rounds, draws, threshold, choose, coins)
     before = arm.draws * arm.explore
     one_of(contest, get_args(Contest), "contest", MechanismError)
     length = rounds_number(horizon, "horizon")
@@ -272,15 +253,13 @@ def reservoir_bars(bars: float, stake: float = 1.0, draws: int = 16) -> Mechanis
     return Mechanism(arm=arm, parameters=arm.options, claims=(BARS_CLONE_PROOF,))
 
 
-def _slots(
-    rounds: int, draws: int, threshold: float | None, choose: ChampionRule, fallback: Fallback, coins: bool
-) -> Rule:
+def _slots(rounds: int, draws: int, threshold: float | None, choose: ChampionRule, coins: bool) -> Rule:
     one_of(choose, get_args(ChampionRule), "choose", MechanismError)
     if choose == "best" or threshold is None:
         if threshold is not None:
             raise MechanismError(f"choose='best' expects no threshold, got {brief(threshold)}; leave it out")
         return best_of_draws(draws, rounds, coins)
-    return first_pass(draws, rounds, threshold, fallback, coins)
+    return first_pass(draws, rounds, threshold, coins)
 
 
 AT_RANDOM_ONLY = ("reservoir-index", "reservoir-bars")  # nothing is claimed of them with a fixed end

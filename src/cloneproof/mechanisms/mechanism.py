@@ -201,12 +201,11 @@ class Mechanism:
     @property
     def streams(self) -> bool:
         """Whether each agent shows one draw as long as its clicks pay for its views, then the next."""
-        return self.arm.slots.streams is not None
+        return self.arm.slots.streams
 
     def laboratory_pages(self, agents: int) -> int:
         """Return the pages of several places on which all agents rotate through the places; slots are found there."""
-        slots = self.arm.slots
-        return 0 if slots.streams == "run" else agents * (slots.draws * self.arm.explore + slots.rank_rounds)
+        return agents * self.draws * self.arm.explore
 
     @property
     def commits_to_agent(self) -> bool:
@@ -278,7 +277,7 @@ class Mechanism:
         gains by waiting (docs/textbook/seasons.md). On pages of so many places they can where a laboratory ends, if
         they change neither its places nor the last of these, by whose attention clicks count.
         """
-        if places and self.flat and self.draws and self.arm.slots.streams != "run":
+        if places and self.flat and self.draws:
             if 1 < places <= agents:
                 return None
             return (

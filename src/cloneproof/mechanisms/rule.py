@@ -33,9 +33,6 @@ ENTRY_POINTS = "cloneproof.rules"
 Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
-Fallback = Literal["best", "draw"]
-Streams = Literal["freeze", "run"]
-PageScores = Literal["clicks", "tests"]
 IndexKind = Literal[
     "none", "mean", "ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "posterior",
     "epsilon-greedy", "bars", "own",
@@ -80,44 +77,26 @@ class Slots:
         How many each agent has; 0: the candidates are the arms themselves.
     threshold : float, optional
         Where the rule commits: the sum of rewards at which a slot's test of `explore` pulls passes, the first to pass
-        being committed to. None: all slots are tested.
-    fallback : {"best", "draw"}, default "best"
-        What is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw.
+        being committed to; if none does, the best sum is, ties to the earlier slot. None: all slots are tested.
     falling : bool, default False
         For a rule that does not commit: the priority of a slot never rises. It is updated after 1, 2, .., 32 rewards
         and then each time a sixteenth more have come. Ties follow an order of all slots that is drawn once.
     bar : Bar, optional
         The points that a slot starts with and earns: the slot whose points were used up least often is shown, in place
         of the one of highest priority.
-    streams : {"freeze", "run"}, optional
+    streams : bool, default False
         For pages of several places: an agent's slots are shown one after the other, each as long as its clicks pay for
-        its views; until the last block ("freeze"), or to the end ("run").
-    rank_rounds : int, default 0
-        For pages: the views in each place that champions have after the tests, to be ranked by.
-    scores : {"clicks", "tests"}, default "clicks"
-        For pages: whether clicks after the laboratory count towards ranks, or only those of the laboratory.
+        its views, until the last block; there are as many blocks as draws.
     """
 
     draws: int = 0
     threshold: float | None = None
-    fallback: Fallback = "best"
     falling: bool = False
     bar: Bar | None = None
-    streams: Streams | None = None
-    rank_rounds: int = 0
-    scores: PageScores = "clicks"
+    streams: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draws", count(self.draws, "the draws of slots", 0, HORIZON_LIMIT, MechanismError))
-        one_of(self.fallback, get_args(Fallback), "fallback", MechanismError)
-        views = count(self.rank_rounds, "rank_rounds, the views in each place,", 0, HORIZON_LIMIT, MechanismError)
-        object.__setattr__(self, "rank_rounds", views)
-        one_of(self.scores, get_args(PageScores), "scores", MechanismError)
-
-    @property
-    def fresh(self) -> int:
-        """Slots beside the draws: one that holds a fresh draw, where that is the fallback."""
-        return int(self.fallback == "draw")
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,6 @@ class _Counted:
         rarity, kinds, rows = catalogue.rarity, catalogue.kinds, catalogue.entries
         self.by_kind = [catalogue.matrix(rows, np.where(kinds == kind, rarity, 0.0)) for kind in (PLAIN, NUMBER, CODE)]
         self.whole = [np.asarray(matrix.sum(axis=1)).ravel() for matrix in self.by_kind]
-        self.present = catalogue.matrix(rows, np.ones(len(catalogue.words)))
         self.sets = [frozenset(row) for row in rows]
         self.spelt = [frozenset(row) for row in catalogue.written]
 

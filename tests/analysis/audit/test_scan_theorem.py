@@ -20,8 +20,7 @@ def random_reservoir(dice):
     pulls, draws = dice.randint(1, 6), dice.randint(1, 4)
     if dice.random() < 0.3:
         return cp.mechanism("reservoir", rounds=pulls, draws=draws, choose="best")
-    fallback = dice.choice(["best", "draw"])
-    return cp.mechanism("reservoir", rounds=pulls, draws=draws, threshold=dice.randint(1, pulls), fallback=fallback)
+    return cp.mechanism("reservoir", rounds=pulls, draws=draws, threshold=dice.randint(1, pulls))
 
 
 def random_market(dice):
@@ -54,7 +53,6 @@ def test_the_theorem_and_the_closed_form_agree_in_random_markets(seed):
     "mechanism",
     [
         cp.mechanism("reservoir", rounds=5, draws=3, threshold=4),
-        cp.mechanism("reservoir", rounds=5, draws=3, threshold=4, fallback="draw"),
         cp.mechanism("reservoir", rounds=5, draws=3, choose="best"),
         cp.mechanism("reservoir-contest", rounds=5, draws=3, threshold=4, horizon=200),
         cp.mechanism("reservoir-contest", rounds=5, draws=3, horizon=200, contest="ucb"),

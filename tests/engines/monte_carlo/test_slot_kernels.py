@@ -35,8 +35,6 @@ def reservoirs(number, families):
         contest = draw.choice([None, "kl-ucb", "ucb"]) if coins else "ucb"
         if contest is not None:
             options |= {"horizon": horizon, "contest": contest}
-        elif "threshold" in options:
-            options["fallback"] = draw.choice(["best", "draw"])
         name = "reservoir" if contest is None else "reservoir-contest"
         mechanism = cp.mechanism(name, rounds=rounds, draws=draws, coins=coins, **options)
         copies = {agent.name: tuple(draw.choice([0, 1, 3]) for _ in range(agent.originals)) for agent in agents}
@@ -110,9 +108,9 @@ def test_how_a_slot_is_judged_is_said_once(monkeypatch):
     assert all(one != other for one, other in zip(lower, higher, strict=True))
 
 
-def test_a_contest_with_a_fresh_draw_and_longer_turns_is_stepped_too():
-    """Parts that the catalogue does not combine: the fallback of a draw, a later start, and several counted turns."""
-    arm = cp.rule("first-pass", draws=2, rounds=3, threshold=3, fallback="draw")
+def test_a_contest_with_longer_turns_is_stepped_too():
+    """Parts that the catalogue does not combine: a later start, and several counted turns."""
+    arm = cp.rule("first-pass", draws=2, rounds=3, threshold=3)
     agents = [cp.Agent(name, 2, cp.Discrete([0.3, 0.7], [0.5, 0.5])) for name in "abc"]
     for horizon in (20, 29, 31, 90):
         agent = cp.rule("steady-kl-ucb", horizon=horizon, rounds=11)

@@ -16,9 +16,7 @@ from support.sizes import LONG
 
 HALF, ONE, ZERO = Fraction(1, 2), Fraction(1), Fraction(0)
 FIRST_PASS = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1)
-TWO_PULLS = cp.mechanism("reservoir", rounds=2, draws=2, threshold=2)
 BEST = cp.mechanism("reservoir", rounds=1, draws=2, choose="best")
-FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw")
 INDEX = cp.mechanism("reservoir-index", draws=2, constant=0.5)
 BARS = cp.mechanism("reservoir-bars", bars=0.3, draws=2)
 ONE_SLOT = [
@@ -40,8 +38,7 @@ class Tapes:
 
         def drawn(rule, stream, pool):
             name = next(order)
-            count = rule.draws + (rule.slots.fallback == "draw")
-            return [pool[self.take((name, draw), [Fraction(1, len(pool))] * len(pool))] for draw in range(count)]
+            return [pool[self.take((name, draw), [Fraction(1, len(pool))] * len(pool))] for draw in range(rule.draws)]
 
         return patch(f"{STATE}.agent_slots", drawn)
 

@@ -8,13 +8,12 @@ import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof.mechanisms.online import slots
 from cloneproof.mechanisms.online.levels import ticks
-from cloneproof.mechanisms.online.slots import FRESH, SlotLevel, rank_of
+from cloneproof.mechanisms.online.slots import SlotLevel, rank_of
 
 ARMS = {"ana": 3, "bo": 1, "cy": 2}
 MECHANISMS = {
     "best of draws": cp.mechanism("reservoir", rounds=3, draws=3, choose="best"),
     "first pass": cp.mechanism("reservoir", rounds=4, draws=3, threshold=4),
-    "fresh draw": cp.mechanism("reservoir", rounds=4, draws=2, threshold=4, fallback="draw"),
     "sums": cp.mechanism("reservoir", rounds=2, draws=3, threshold=1.5, coins=False),
     "falling index": cp.mechanism("reservoir-index", draws=3, constant=2.0),
     "a bar": cp.mechanism("reservoir-bars", bars=0.4, draws=3),
@@ -27,8 +26,7 @@ class OwnRewards:
 
     def __init__(self, level, k):
         self.judge, self.coins = rank_of(level.rule), level._coins[k] if level._coins else None
-        fresh = level.rule.slots.fallback == "draw" and k == len(level.rank) - 1
-        self.rank, self.purse = (FRESH, 0) if fresh else (self.judge.start, self.judge.purse)
+        self.rank, self.purse = self.judge.start, self.judge.purse
         self.pulls = self.total = 0
 
     def add(self, worth):

@@ -62,8 +62,7 @@ def random_case(number):
     originals, segments = dice.choice([2, 2, 3]), "ABC"[: dice.choice([2, 2, 2, 3])]
     draws, pulls = dice.choice([(1, 1), (1, 2), (2, 1), (2, 1), (3, 1)][: 5 if originals == 2 else 3])
     passes = {"threshold": dice.randint(1, pulls)}
-    choices = [{"choose": "best"}, passes, {**passes, "fallback": "draw"}][: 3 if draws < 3 else 2]
-    mechanism = cp.mechanism("reservoir", rounds=pulls, draws=draws, **dice.choice(choices))
+    mechanism = cp.mechanism("reservoir", rounds=pulls, draws=draws, **dice.choice([{"choose": "best"}, passes]))
 
     def arms(count, rates):
         return tuple({x: dice.choice(rates) for x in segments} for _ in range(count))

@@ -19,7 +19,6 @@ TWO = {"code": 0.3, "writing": 0.7}
 REGISTERED = {"ana": 3, "bo": 2}
 NAMES = {
     "first pass": ("reservoir", {"rounds": 3, "draws": 3, "threshold": 2}),
-    "fresh draw": ("reservoir", {"rounds": 2, "draws": 2, "threshold": 2, "fallback": "draw"}),
     "contest": ("reservoir-contest", {"rounds": 2, "draws": 2, "horizon": 400}),
     "index": ("reservoir-index", {"draws": 3, "constant": 2.0}),
     "ucb": ("ucb1", {}),
@@ -82,7 +81,7 @@ def test_a_segment_does_not_notice_the_others(kind):
         assert play(opened(kind), mixed, dice)["code"] == alone["code"]
 
 
-@pytest.mark.parametrize("kind", ["first pass", "fresh draw", "contest", "index"])
+@pytest.mark.parametrize("kind", ["first pass", "contest", "index"])
 def test_draws_are_shared_and_nothing_else_is(kind):
     orders, coins, last = set(), set(), set()
     for seed in range(20):
@@ -102,7 +101,7 @@ def test_draws_are_shared_and_nothing_else_is(kind):
         coins.add(None if code.coins is None else code.coins.stream == writing.coins.stream)
         last.add(code.last == writing.last)
     assert coins <= {False, None}
-    if kind in ("first pass", "fresh draw"):
+    if kind == "first pass":
         assert orders == {True, False}
     if kind == "index":
         assert len(last) == 2 or last == {False}

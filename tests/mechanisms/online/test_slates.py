@@ -95,16 +95,6 @@ def test_a_draw_of_a_stream_stays_while_its_clicks_pay() -> None:
         assert live.state.draw[0] == draws, clicks
 
 
-def test_streams_run_on_where_every_provider_has_a_place() -> None:
-    running = cp.mechanism("reservoir-streams", pages=5)
-    _, shown = played(50, places=(1, 0.5, 0.5, 0.2, 0), mechanism=running, rate=lambda page, each: each.agent == "di")
-    assert {len(slate) for slate in shown} == {4}
-    assert {slate[0].agent for slate in shown[10:]} == {"di"}
-    assert {each.phase for slate in shown for each in slate} == {"play"}
-    for first in range(0, 50, 5):
-        assert len({tuple((each.agent, each.arm) for each in slate) for slate in shown[first : first + 5]}) == 1
-
-
 def test_late_rewards_of_tests_are_waited_for_and_those_of_a_block_never_count() -> None:
     live = cp.session(BEST, ARMS, 100, 1, positions=3)
     ids = [each.id for _ in range(24) for each in live.decide_slate()]

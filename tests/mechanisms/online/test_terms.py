@@ -17,21 +17,13 @@ def drawn_terms(dice):
     """Random terms of streams on pages; and whether so many agents can start, by the definition of the blocks."""
     horizon, batch = dice.choice([30, 100, 400]), dice.choice([1, 1, 2, 3, 4, 6])
     segments = dice.choice([{}, {"desk": 0.9, "phone": 0.1}])
-    places = dice.randint(1, 6)
+    places, rotations, blocks = dice.randint(1, 6), dice.randint(1, 4), dice.randint(1, 6)
     rounds = [max(1, round(part * horizon)) for part in segments.values()] or [horizon]
-    if dice.random() < 0.3:
-        pages = dice.randint(1, 8)
-        streams = cp.mechanism("reservoir-streams", pages=pages)
+    streams = cp.mechanism("reservoir-streams", rotations=rotations, blocks=blocks)
 
-        def fits(agents):
-            return agents <= places and pages % batch == 0
-    else:
-        rotations, blocks = dice.randint(1, 4), dice.randint(1, 6)
-        streams = cp.mechanism("reservoir-streams", rotations=rotations, blocks=blocks)
-
-        def fits(agents):
-            whole = (rotations * agents) % batch == 0
-            return whole and all(agents * rotations * blocks <= own for own in rounds)
+    def fits(agents):
+        whole = (rotations * agents) % batch == 0
+        return whole and all(agents * rotations * blocks <= own for own in rounds)
 
     attention = tuple(1 / place for place in range(1, places + 1))
     return Terms(streams, horizon, BOUNDED, "at-horizon", segments, attention, batch), fits

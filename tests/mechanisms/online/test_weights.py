@@ -19,7 +19,6 @@ MARKET = cp.Market([cp.Agent(name, 2, PRIOR) for name in ("ana", "bo")], horizon
 MECHANISMS = {
     "first pass": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1),
     "two pulls": cp.mechanism("reservoir", rounds=2, draws=2, threshold=2),
-    "fresh draw": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw"),
     "best of all": cp.mechanism("reservoir", rounds=1, draws=2, choose="best"),
     "sums": cp.mechanism("reservoir", rounds=1, draws=2, threshold=0.7, coins=False),
     "contest": cp.mechanism("reservoir-contest", rounds=1, draws=2, threshold=1, horizon=6),
@@ -94,7 +93,7 @@ def more_draws(rule, stream, pool):
 def without_replacement(rule, stream, pool):
     """Draws by weights that avoid what was drawn before, as long as they can."""
     held = []
-    for slot in range(rule.draws + (rule.slots.fallback == "draw")):
+    for slot in range(rule.draws):
         left = [arm for arm in pool if not weighted(pool) or arm not in held] or list(pool)
         held.append(left[levels.uniform(stream, slot) * len(left)])
     return held
@@ -114,7 +113,7 @@ FAULTS = {
     "weights ignored": (WeightedArms, "__getitem__", lambda self, place: self._arms[place % len(self._arms)],
                         "contest", "prompt"),
     "weights off by one": (WeightedArms, "__getitem__", lambda self, place: next(
-        arm for arm, end in zip(self._arms, self._ends, strict=True) if place <= end), "fresh draw", "prompt"),
+        arm for arm, end in zip(self._arms, self._ends, strict=True) if place <= end), "two pulls", "prompt"),
 }  # fmt: skip
 
 
@@ -178,7 +177,7 @@ def test_weights_draw_what_copies_draw(name):
 @pytest.mark.parametrize("weights", [(1, 1, 1), (7, 7, 7), (1000, 1000, 1000)])
 def test_equal_weights_are_none(weights):
     def shown(declared):
-        live = cp.session(MECHANISMS["fresh draw"], {"ana": 3, "bo": 2}, 30, seed=9, weights=declared)
+        live = cp.session(MECHANISMS["first pass"], {"ana": 3, "bo": 2}, 30, seed=9, weights=declared)
         return [(live.decide(), live.probability, live.reward(number, 0.5)) for number in range(1, 31)]
 
     assert shown({"ana": weights}) == shown(None)

@@ -18,12 +18,11 @@ HALF, ONE = Fraction(1, 2), Fraction(1)
 CASES = 300 if LONG else 16
 FIRST_PASS = cp.mechanism("reservoir", rounds=2, draws=3, threshold=2)
 BEST = cp.mechanism("reservoir", rounds=1, draws=3, choose="best")
-FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw")
 CONTEST = cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=60)
 INDEX = cp.mechanism("reservoir-index", draws=3, constant=0.7)
 BARS = cp.mechanism("reservoir-bars", bars=0.5, draws=3)
 UCB_ON_SLOTS = cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("best-of-draws", draws=2, rounds=2))
-ON_SLOTS = [FIRST_PASS, BEST, FRESH_DRAW, CONTEST, INDEX, BARS, UCB_ON_SLOTS]
+ON_SLOTS = [FIRST_PASS, BEST, CONTEST, INDEX, BARS, UCB_ON_SLOTS]
 ELSEWHERE = [
     *(cp.mechanism(name) for name in ("ucb1", "thompson", "epsilon-greedy", "h-ucb")),
     cp.mechanism("prior-independent-etc"),
@@ -97,7 +96,6 @@ def test_empty_slots_break_this():
 SMALL = {
     "first pass": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1),
     "best of all": cp.mechanism("reservoir", rounds=1, draws=2, choose="best"),
-    "fresh draw": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw"),
     "contest": cp.mechanism("reservoir-contest", rounds=1, draws=2, threshold=1, horizon=6, contest="ucb"),
     "index": cp.mechanism("reservoir-index", draws=2, constant=0.5),
     "bars": cp.mechanism("reservoir-bars", bars=0.5, stake=0.5, draws=2),
@@ -130,7 +128,7 @@ def test_copies_and_withdrawals_together_gain_nothing():
     assert most_gained(SMALL["first pass"], (2, 1), horizon=3) <= 0
 
 
-@pytest.mark.parametrize("name", ["best of all", "fresh draw", "index"])
+@pytest.mark.parametrize("name", ["best of all", "index"])
 def test_empty_slots_are_worth_withdrawing_for(name):
     with empty_slots():
         assert most_gained(SMALL[name]) > 0

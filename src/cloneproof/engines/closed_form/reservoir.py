@@ -8,8 +8,7 @@ the same mean pays the same.
 
 1. A test is reached if nobody passed before; it pays the agent's mean draw for its rounds.
 2. A draw that passes pays its mean for all later rounds.
-3. If nobody passes, the draw with the highest count pays its mean for the rest, ties to the earlier position; or a new
-   draw of a random agent does.
+3. If nobody passes, the draw with the highest count pays its mean for the rest, ties to the earlier position.
 
 All of this needs expectations of powers: with x = sum_k w_k x(v_k) the chance that a draw from means v has some
 property, and y for another one, E[x^a y^b] over the prior. Either the realisations of an agent's means are listed, or,
@@ -92,14 +91,13 @@ def reservoir_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, ho
     kinds = list(dict.fromkeys(keys))
     left = horizon - rule.draws * rule.explore * len(agents)
     tested = count_laws({value for kind in kinds for original in kind for value, _ in original.atoms}, rule)
-    ranked = left > 0 and rule.slots.fallback == "best"
     laws = [
         _draw_laws(
             independent_parts(kind, rule.draws, tested.below.shape[1]),
             keys.count(kind),
             rule.draws,
             tested,
-            ranked,
+            left > 0,
         )
         for kind in kinds
     ]
@@ -107,7 +105,7 @@ def reservoir_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, ho
     for draw in range(rule.draws):
         _add_tests(earned, laws, rule, horizon, draw)
     if left > 0:
-        late = (_best_count if ranked else _fresh_draw)(laws, rule)
+        late = _best_count(laws, rule)
         earned = [reward + left * later for reward, later in zip(earned, late, strict=True)]
     return [float(earned[kinds.index(key)]) for key in keys]
 
@@ -274,15 +272,3 @@ def _best_count(laws: list[DrawLaws], rule: Rule) -> list[float]:
         at = slice(slot, slot + 1)
         earned = earned + highest_count_pay(agents, own[:, at], first[:, at], last[:, at], nodes, weights)
     return [*map(float, earned)]
-
-
-def _fresh_draw(laws: list[DrawLaws], rule: Rule) -> list[float]:
-    """Compute step 3 with a fresh draw: an agent at random, if nobody passed."""
-    count, s = sum(law.agents for law in laws), rule.draws
-    earned = []
-    for i, law in enumerate(laws):
-        product = 1.0
-        for k, other in enumerate(laws):
-            product = product * other.alive[s] ** (other.agents - (k == i))
-        earned.append(law.mean[s] * product / count)
-    return earned

@@ -23,7 +23,7 @@ def laboratory_applies(job: Job) -> bool:
     rule, alone = mechanism.arm, mechanism.flat and mechanism.never_clears
     fits = alone and market.family.law == "coin" and market.ends == "at-horizon" and rule.slots.threshold is None
     fits = fits and rule.draws > 0 and rule.binarise and (rule.commits or mechanism.streams)
-    return bool(market.places) and fits and (rule.slots.streams != "run" or _filled(job) == len(market.agents))
+    return bool(market.places) and fits
 
 
 def _filled(job: Job) -> int:
@@ -32,7 +32,7 @@ def _filled(job: Job) -> int:
 
 def _counts_later(job: Job) -> bool:
     """Whether clicks count after the laboratory."""
-    return job.mechanism.arm.slots.scores == "clicks" and (_filled(job) > 1 or _filled(job) == len(job.market.agents))
+    return _filled(job) > 1 or len(job.market.agents) == 1
 
 
 def play_laboratory(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
@@ -44,16 +44,14 @@ def play_laboratory(job: Job, means: FloatArray, streams: WordArray, results: Ru
 def _of_laboratory(job: Job) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `PagePlan` of `laboratory.h`."""
     mechanism, agents = job.mechanism, len(job.market.agents)
-    slots, runs = mechanism.arm.slots, mechanism.arm.slots.streams == "run"
     plan = record(
         "PagePlan",
         filled=_filled(job),
         horizon=job.market.horizon,
-        blocks=slots.draws,
-        length=mechanism.arm.explore * (1 if runs else agents),
+        blocks=mechanism.draws,
+        length=mechanism.arm.explore * agents,
         end=mechanism.laboratory_pages(agents),
-        streams=slots.streams is not None,
-        runs=runs,
+        streams=mechanism.streams,
         thinned=_counts_later(job),
         attention=np.array(job.market.places),
     )
@@ -63,7 +61,7 @@ def _of_laboratory(job: Job) -> tuple[KernelRecord, KernelRecord]:
 def laboratory_seconds(job: Job) -> float:
     """Estimate how long a run takes."""
     pages = job.market.horizon
-    if job.mechanism.arm.slots.streams != "run" and not _counts_later(job):
+    if not _counts_later(job):
         pages = min(pages, job.mechanism.laboratory_pages(len(job.market.agents)))
     return 1e-6 + pages * (PAGE_SECONDS + VIEW_SECONDS * _filled(job))
 

@@ -72,7 +72,6 @@ def _records(job: Job, blocks: bool) -> tuple[KernelRecord, KernelRecord]:
         flat=mechanism.flat,
         draws=rule.draws,
         timetable=rule.commits,
-        fresh=rule.commits and rule.slots.fresh,
         ranked=TESTS if rule.commits else BARS if bar else INDEX,
         start=float(judge.start),
         purse=min(judge.purse, most),

@@ -7,15 +7,14 @@ differs is the record of a draw: the count of its test, or the balance of its cl
     K' = min(places that somebody sees, N agents); an order of the agents is drawn by lot; pages t = 0, 1, ..
     rotation  position i of the order stands in place 1 + (i + t) mod N, if that is at most K'
     tests     a block is `rounds` rotations; in block j = 1 .. `draws` all show their draws j; score: the best count
-              (ties: the earlier draw); then `rank_rounds` rotations of these champions, whose clicks add to the score
+              (ties: the earlier draw)
     freeze    a block is `rotations` rotations; each shows a draw with balance 1, after a block balance += clicks - 1,
               and at 0 the next draw starts with balance 1; after `blocks` blocks draws stay, and score = balance
     rest      d = order[t mod N] is designated. Places 1 .. K'-1 by score (ties: the order), place K' to d if it is not
               in front, else to the next in rank. Only d's click counts, with chance (attention of K') / (its place's):
               one point of its score. With N <= K' places all go by score, and everybody is designated on every page
-    run       (every agent has a place) no laboratory: a block is `pages` pages, all designated; places by balance
 
-Without declared attention, with `scores="tests"` or with one place, no click of the rest counts, and place K' goes to
+Without declared attention, or with one place, no click of the rest counts, and place K' goes to
 rank K'. So nobody's score depends on anybody else or on where it stands (docs/textbook/slates.md has the proofs).
 
 Late rewards. Levels of tests are read when all rewards of tests are in; until then agents rotate with their last draws,
@@ -97,11 +96,9 @@ class LaboratoryState(RunningState):
         places = max(1, places)
         seen = places if attention is None else sum(weight > 0 for weight in attention)
         self.filled = min(seen, first)
-        thinned = slots.scores == "clicks" and (self.filled > 1 or self.everybody)
-        self.attention = attention if thinned else None
-        self.streams, self.runs = slots.streams is not None, slots.streams == "run"
-        self.blocks = slots.draws
-        self.end = 0 if self.runs else setup.mechanism.laboratory_pages(first)
+        self.attention = attention if self.filled > 1 or self.everybody else None
+        self.streams, self.blocks = slots.streams, slots.draws
+        self.end = setup.mechanism.laboratory_pages(first)
         self._held, self._coins = list[Stream](), list[Stream]()
         self.draw, self.clicks, self.views, self.score, self.arm = (list[int]() for _ in range(5))
         self.known, self.levels = list[bool](), list[list[int]]()
@@ -136,7 +133,7 @@ class LaboratoryState(RunningState):
     @property
     def length(self) -> int:
         """Pages of a block."""
-        return self.rule.explore * (1 if self.runs else self.agents)
+        return self.rule.explore * self.agents
 
     @property
     def decided(self) -> bool:
@@ -172,7 +169,7 @@ class LaboratoryState(RunningState):
     @property
     def resting(self) -> bool:
         """Whether the blocks of the laboratory are over."""
-        return not self.runs and self.block == self.blocks
+        return self.block == self.blocks
 
     def _close_block(self, clock: int) -> bool:
         """Close a block that is over; return whether the page must wait for rewards of tests instead."""
@@ -223,7 +220,7 @@ class LaboratoryState(RunningState):
 
     def _by_score(self, clock: int) -> list[Seat | None]:
         """Return who stands where by rank, and who is designated."""
-        phase, front = "play" if self.runs else "award", self.ranking[: self.filled]
+        front = self.ranking[: self.filled]
         designated: Sequence[int] = () if self.attention is None else front
         if self.attention is not None and not self.everybody:
             d = self.order[clock % self.agents]
@@ -231,7 +228,7 @@ class LaboratoryState(RunningState):
                 front[-1:] = [d]
             designated = (d,)
         empty = self.filled - len(front)
-        return [*(Seat(i, i in designated, phase) for i in front), *[None] * empty]
+        return [*(Seat(i, i in designated, "award") for i in front), *[None] * empty]
 
     def _try_joiner(self, clock: int) -> bool:
         """Whether the page is one of a joiner's tests; who has had all of them is ranked when their rewards are in."""

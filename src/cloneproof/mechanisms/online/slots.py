@@ -16,7 +16,7 @@ import heapq
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from cloneproof._randomness import MASK, Stream, substream, uniform, word
 from cloneproof._schedules import Bar, next_update
@@ -24,8 +24,6 @@ from cloneproof.mechanisms.online.levels import ONE, WAIT, Candidates, ticks
 from cloneproof.mechanisms.online.registration import nobody_left
 from cloneproof.mechanisms.online.streams import SLOT_STREAM
 from cloneproof.mechanisms.rule import PriorityInputs, Rule
-
-FRESH: Final = -(2.0**1000)  # rank of a fresh draw: behind untested slots, before all that failed
 
 
 class Rank(NamedTuple):
@@ -151,13 +149,11 @@ class SlotLevel(Candidates):
     ) -> None:
         """Go on with these slots, of which the first `kept` are as they were; the others are new.
 
-        `keys` name them to the coins of bars. If the fallback is a fresh draw, the last slot holds it.
+        `keys` name them to the coins of bars.
         """
         self.order, self.openings, self.keys, new = order, openings, keys, len(order) - kept
         for name, value in zip(self.lists, (0, 0, 0, self.judge.start, self.judge.purse), strict=True):
             setattr(self, name, getattr(self, name)[:kept] + [value] * new)
-        if self.rule.commits and self.rule.slots.fresh:
-            self.rank[-1], self.purse[-1] = FRESH, 0
         self._coins = [substream(self._lots, key) for key in keys] if self.rule.slots.bar else []
         self._queue_anew()
 
@@ -250,9 +246,9 @@ class SlotLevel(Candidates):
 
 
 def agent_slots(rule: Rule, stream: Stream, pool: Sequence[int]) -> list[int]:
-    """Return the arms that an agent's slots hold, drawn from its pool; plus one if the fallback is a fresh draw."""
+    """Return the arms that an agent's slots hold, drawn from its pool."""
     draws = substream(stream, SLOT_STREAM)
-    return [pool[int(uniform(draws, slot) * len(pool))] for slot in range(rule.draws + rule.slots.fresh)]
+    return [pool[int(uniform(draws, slot) * len(pool))] for slot in range(rule.draws)]
 
 
 def drawn_order(stream: Stream, keys: Sequence[int], first: int) -> list[int]:

@@ -22,7 +22,6 @@ from cloneproof.mechanisms.online.slots import SlotLevel, agent_slots, drawn_ord
 from cloneproof.mechanisms.online.streams import (
     COIN_STREAM,
     CONTEST_PLACE,
-    FALLBACK_STREAM,
     LEVELS_STREAM,
     ORDER_STREAM,
     TIE_STREAM,
@@ -228,8 +227,7 @@ class SlotState(FlatState):
             self.places = timetable(self.mechanism.draws, self.order, registration.joined)
         else:
             self.places = [(i, draw) for i, held in enumerate(self.slots) for draw in range(len(held))]
-        self.reserves = self._fresh_draws(registration)  # the one that counts, then those of the next agents
-        self.candidates = [*((i, self.slots[i][draw]) for i, draw in self.places), *self.reserves[:1]]
+        self.candidates = [(i, self.slots[i][draw]) for i, draw in self.places]
         kept = next((k for k, (i, _) in enumerate(self.places) if i >= new), len(self.candidates))
         named, first = [(keys[i] << 32) + draw for i, draw in self.places], sum(map(len, self.slots[: len(self.order)]))
         lots = substream(self.lots, TIE_STREAM)
@@ -240,21 +238,9 @@ class SlotState(FlatState):
         """Return the chance of each slot when it is first shown; None if a hidden order decides."""
         if not self.scans:
             return [None] * len(self.places)
-        left = [*(max(1, registration.first - k) for k in range(len(self.places))), len(self.reserves)]
-        pairs = zip(self.candidates, left, strict=False)
+        left = (max(1, registration.first - k) for k in range(len(self.places)))
+        pairs = zip(self.candidates, left, strict=True)
         return [registration.share(i, arm) / (len(registration.pools[i]) * agents) for (i, arm), agents in pairs]
-
-    def _fresh_draws(self, registration: Registration) -> list[tuple[int, int]]:
-        """Return the fresh draws of all agents in a random order, if one is the fallback."""
-        if not (self.scans and self.mechanism.arm.slots.fresh):
-            return []
-        lots, first = substream(self.lots, FALLBACK_STREAM), len(self.order)
-        turn = word(lots, 0) % first
-        queue = self.order[turn:] + self.order[:turn]
-        for i, start in enumerate(registration.joined, first):
-            if start is not None:  # so that each agent is as likely as any other to be at the front
-                queue.insert(word(lots, registration.agent_keys[i]) % (len(queue) + 1), i)
-        return [(i, self.slots[i][-1]) for i in queue]
 
     @property
     def decided(self) -> bool:
@@ -273,12 +259,6 @@ class SlotState(FlatState):
         super().join(registration)
         self._seat(registration, len(self.slots))
         self.leave_out()
-
-    def leave_out(self) -> None:
-        left = [reserve for reserve in self.reserves if not self.withdrawals.skips(*reserve)]
-        if left and left[0] != self.candidates[-1]:
-            self.candidates[-1], self.level.decided[-1] = left[0], 0
-        super().leave_out()
 
     def _phase(self) -> str:
         return super()._phase() if not self.scans else "trial" if self.level.choice is None else "award"

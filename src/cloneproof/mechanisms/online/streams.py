@@ -23,8 +23,8 @@ EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM = range(4)
 """Of a level: order of exploration, ties, a coin for the round, and a draw for each candidate."""
 SLOT_STREAM = 5
 """Of a level of slots: the arm that each slot holds."""
-ORDER_STREAM, FALLBACK_STREAM = range(2)
-"""Of a timetable of slots: the order of the agents, and whose fresh draw is the fallback."""
+ORDER_STREAM = 0
+"""Of a timetable of slots: the order of the agents."""
 CONTEST_PLACE = 0
 """Of an agent's coins: those of the contest; 1, 2, .. are those of its draws."""
 

@@ -108,9 +108,6 @@ def _room(part: Part, batch: int) -> tuple[int, int]:
     mechanism, attention = part.mechanism, part.attention
     if not mechanism.streams:
         return MOST_ARMS, 1
-    if mechanism.arm.slots.streams == "run":
-        places = 0 if isinstance(attention, int) or mechanism.arm_rounds % batch else seen_places(attention)
-        return places, 1
     most = part.horizon // mechanism.laboratory_pages(1) if attention else MOST_ARMS
     return most, batch // math.gcd(batch, mechanism.arm_rounds)
 
@@ -120,23 +117,13 @@ def _refusal(part: Part, agents: int, batch: int) -> tuple[str, str] | None:
     most, step = _room(part, batch)
     if agents <= most and agents % step == 0:
         return None
-    mechanism, attention, length = part.mechanism, part.attention, part.mechanism.arm_rounds
-    runs, who = mechanism.arm.slots.streams == "run", f"{agents:,} agent{'s' * (agents > 1)}"
-    pages = length if runs else length * agents
-    if pages % batch:
-        what = "pages" if runs else "rotations"
-        times = batch // math.gcd(batch, pages // length)
+    mechanism, length, who = part.mechanism, part.mechanism.arm_rounds, f"{agents:,} agent{'s' * (agents > 1)}"
+    if length * agents % batch:
+        times = batch // math.gcd(batch, agents)
         return (
-            f"expected blocks of whole batches, got {what}={length} for {who} and batches of {batch}",
-            f"give {what} that are a multiple of {times}, or batches that divide {pages}",
+            f"expected blocks of whole batches, got rotations={length} for {who} and batches of {batch}",
+            f"give rotations that are a multiple of {times}, or batches that divide {length * agents}",
         )
-    if runs:
-        got = (
-            "no attention declared"
-            if isinstance(attention, int)
-            else f"{seen_places(attention)} places that somebody sees"
-        )
-        return f"expected a place of known attention for each of {who}, got {got}", "give rotations and blocks"
     blocks, tests = mechanism.draws, mechanism.laboratory_pages(agents)
     fewer = [
         f"{name} of at most {number}"

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from cloneproof.errors import MechanismError
 from cloneproof.laws.pages import PageMarket, PageNumbers
 from cloneproof.mechanisms.parameters.pattern_search import PatternSearch, halved
@@ -40,19 +38,17 @@ class TunedPages(NamedTuple):
 
 
 def tune_pages(market: PageMarket, kind: str) -> TunedPages:
-    """Find numbers of one kind; "streams" run on where every agent has a place, and freeze elsewhere.
+    """Find numbers of one kind.
 
     >>> prior = [(0.02, 0.5), (0.06, 0.5)]
     >>> market = PageMarket([[prior, prior]] * 3, 20_000, (1.0, 0.5))
     >>> tune_pages(market, "tests").lost < 0.07, tune_pages(market, "streams").lost < 0.07
     (True, True)
     """
-    if kind == "streams":
-        kind = "run" if market.everybody else "freeze"
     points = _PagePoints(market, kind)
     search = PatternSearch[PageNumbers](
         lambda point: market.lost(point)[0],
-        work=lambda point: 1 + market.blocks(point) / MANY,
+        work=lambda point: 1 + point.size / MANY,
         most=LOOKS,
         seconds=COST_SECONDS,
         gain=GAIN,
@@ -68,53 +64,40 @@ class _PagePoints:
     def __init__(self, market: PageMarket, kind: str) -> None:
         self.market, self.kind, self.agents = market, kind, len(market.agents)
         self.most = int(LARGEST * market.horizon)
-        if kind != "run" and self.agents > self.most:
+        if self.agents > self.most:
             raise MechanismError(
                 f"expected pages for one rotation of {self.agents} agents through the places at least, got "
                 f"{market.horizon}; give a longer horizon, or the numbers of the reservoir themselves"
             )
-        seen = float(market.filled[-1] if kind == "run" else market.filled.sum())
-        self.unit = 1 / (seen * max(market.best_item, 1e-12))  # length of a block whose bar is the expected best item
+        self.unit = 1 / (
+            float(market.filled.sum()) * max(market.best_item, 1e-12)
+        )  # length of a block whose bar is the expected best item
 
     def starts(self) -> list[PageNumbers]:
         """Return numbers to begin with."""
-        if self.kind == "run":
-            return [self._point(self.unit / bar) for bar in np.geomspace(LOWEST_BAR, HIGHEST_BAR, 7)]
         pages = [share * self.market.horizon / self.agents for share in PARTS]
-        if self.kind == "freeze":
+        if self.kind == "streams":
             return [self._point(self.unit / bar, own * bar / self.unit) for bar in BARS for own in pages]
         originals = max(map(len, self.market.agents))
         return [self._point(own / (draws * originals), draws * originals) for draws in DRAWS for own in pages]
 
     def near(self, point: PageNumbers, step: float) -> Sequence[PageNumbers]:
         """Return the numbers a step away, one or two of them longer or shorter."""
-        _, length, size, ranked, scores = point
+        _, length, size = point
         up, down = 1 + step, 1 / (1 + step)
-        if self.kind == "run":
-            return [self._point(max(length + 1, length * up)), self._point(min(length - 1, length * down))]
-        points = [
-            self._point(max(length + 1, length * up), size, ranked),
-            self._point(min(length - 1, length * down), size, ranked),
-            self._point(length, max(size + 1, size * up), ranked),
-            self._point(length, min(size - 1, size * down), ranked),
-            self._point(max(length + 1, length * up), size * down, ranked),
-            self._point(min(length - 1, length * down), size * up, ranked),
+        return [
+            self._point(max(length + 1, length * up), size),
+            self._point(min(length - 1, length * down), size),
+            self._point(length, max(size + 1, size * up)),
+            self._point(length, min(size - 1, size * down)),
+            self._point(max(length + 1, length * up), size * down),
+            self._point(min(length - 1, length * down), size * up),
         ]
-        if self.kind == "tests":
-            points += [
-                self._point(length, size, max(length, ranked * up)),
-                self._point(length, size, ranked * down - 1),
-            ]
-        other = "tests" if scores == "clicks" else "clicks"
-        return [near._replace(scores=scores) for near in points] + [point._replace(scores=other)]
 
-    def _point(self, length: float, size: float = 1, ranked: float = 0) -> PageNumbers:
+    def _point(self, length: float, size: float) -> PageNumbers:
         """Return whole numbers near these that fit; the bar stays within its limits."""
-        if self.kind != "tests":
+        if self.kind == "streams":
             length = min(self.unit / LOWEST_BAR, max(self.unit / HIGHEST_BAR, length))
-        if self.kind == "run":
-            return PageNumbers("run", min(self.market.horizon, max(1, round(length))))
         most = self.most // self.agents
         views = min(most, max(1, round(length)))
-        draws = max(1, min(round(size), most // views, MOST_BLOCKS))
-        return PageNumbers(self.kind, views, draws, max(0, min(round(ranked), most - views * draws)))
+        return PageNumbers(self.kind, views, max(1, min(round(size), most // views, MOST_BLOCKS)))

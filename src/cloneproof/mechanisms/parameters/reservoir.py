@@ -59,8 +59,8 @@ STREAMS_CLONE_PROOF = Claim(PROMISE, "the theorem on streams", STREAMS_PROVEN)
 
 
 def streams_parameters(market: Market | None, given: Given) -> Derived:
-    """Tune the blocks of streams: in pages where every agent has a place, else in rotations; given values are kept."""
-    if market is None or "pages" in given or {"rotations", "blocks"} <= given.keys():
+    """Tune the blocks of streams; given values are kept."""
+    if market is None or {"rotations", "blocks"} <= given.keys():
         return Derived({})
     if not market.places:
         raise MechanismError(
@@ -173,14 +173,11 @@ def _on_pages(market: Market, given: Given, kind: str, claim: Claim) -> Derived:
     """Tune a reservoir for pages of several places; given values are kept."""
     if market.family.law == "normal":
         raise MechanismError("pages of several places need rewards in [0, 1], got gaussian rewards; use another family")
-    if kind == "streams" and (given.keys() & {"rotations", "blocks"} or given.get("scores") == "tests"):
-        kind = "freeze"
     tuned = tune_pages(page_market(market), kind)
-    plan, length, size, ranked, scores = tuned.numbers
-    numbers: dict[str, Any] = {"pages": length} if plan == "run" else {"rotations": length, "blocks": size}
-    if plan == "tests":
-        numbers = {"rounds": length, "draws": size, "rank_rounds": ranked, "choose": "best"}
-    numbers |= {"scores": scores} if scores == "tests" else {}
+    _, length, size = tuned.numbers
+    numbers: dict[str, Any] = {"rotations": length, "blocks": size}
+    if kind == "tests":
+        numbers = {"rounds": length, "draws": size, "choose": "best"}
     cost = Claim(
         f"{tuned.lost:.1%} ± {tuned.error:.1%} of the clicks of the best page of different agents are lost if "
         "everybody is honest",

@@ -21,7 +21,7 @@ Any constant is clone-proof, so this may be rough: it only affects the regret (`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -88,21 +88,6 @@ def tune_reservoir(market: ReservoirMarket, coarse: ReservoirMarket | None = Non
         float(market.regret(ReservoirNumbers(pulls, draws, min(pulls + 1, threshold + shift)))),
         float(market.exploration(best)),
     )
-
-
-def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> ReservoirNumbers:
-    """Choose parameters without a search: the threshold between the two highest rates, at Chernoff's point.
-
-    The regret is several times the tuned one. A mechanism that plans epochs as they come needs the speed.
-
-    >>> reservoir_numbers((0.2, 0.8), originals=2, horizon=1000)
-    ReservoirNumbers(rounds=5, draws=7, threshold=2)
-    """
-    values = sorted(set(rates))
-    low, high = (values[-2], values[-1]) if len(values) > 1 else (0.0, values[-1])
-    pulls = max(1, min(horizon, round(START * math.log(horizon + 1) / (2 * _information(low, high)))))
-    draws = max(1, math.ceil(originals * math.log(horizon + 1) / 2))
-    return ReservoirNumbers(pulls, draws, max(1, min(pulls, round(pulls * _between(low, high)))))
 
 
 def tune_contest(market: ReservoirMarket) -> tuple[ReservoirNumbers, float]:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from cloneproof.mechanisms.rule import PageScores, Rule, Slots, rounds_number
+from cloneproof.mechanisms.rule import Rule, Slots, rounds_number
 from cloneproof.mechanisms.rules.etc import average
 
 
-def best_of_draws(
-    draws: int = 4, rounds: int = 10, coins: bool = True, rank_rounds: int = 0, scores: PageScores = "clicks"
-) -> Rule:
+def best_of_draws(draws: int = 4, rounds: int = 10, coins: bool = True) -> Rule:
     """`draws` uniform draws from an agent's arms, `rounds` pulls each; the highest count wins, ties to the earlier.
 
     Rewards in [0, 1] become coins that show 1 with their probability. Counts are then binomial and have monotone
     likelihood ratios, as the scan theorem requires (docs/textbook/reservoir.md). Without coins the sums of rewards
     count, for Gaussian rewards of one standard deviation, whose sums have such ratios.
 
-    On pages of several places a test has `rounds` views in each place, and champions have `rank_rounds` more in each;
-    with `scores="tests"` no click counts after that (docs/textbook/slates.md).
+    On pages of several places a test has `rounds` views in each place (docs/textbook/slates.md).
 
     >>> best_of_draws(draws=18, rounds=15).draws
     18
@@ -26,7 +23,5 @@ def best_of_draws(
     options: dict[str, object] = {"draws": draws, "rounds": rounds}
     if not coins:
         options["coins"] = False
-    slots = Slots(draws, rank_rounds=rank_rounds, scores=scores)
-    options |= {"rank_rounds": slots.rank_rounds} if rank_rounds else {}
-    options |= {} if scores == "clicks" else {"scores": scores}
+    slots = Slots(draws)
     return Rule("best-of-draws", average, explore=rounds, commits=True, binarise=coins, slots=slots, options=options)

@@ -11,7 +11,6 @@ struct PagePlan {
     i64 horizon;
     i64 blocks, length, end;  // of the laboratory; pages of a block, and of the laboratory
     i64 streams;
-    i64 runs;     // streams run on: there is no laboratory
     i64 thinned;  // whether clicks of the rest count
     const double* attention;
 };
@@ -95,13 +94,13 @@ struct PageRun {
         const double* attention = plan.attention;
         const i64 last = plan.filled - 1;
         for (i64 page = 0, block = 0, begin = 0; page < plan.horizon; ++page) {
-            bool learns = plan.runs || block < plan.blocks;
+            bool learns = block < plan.blocks;
             if (learns && page == begin + plan.length) {
                 ++block, begin = page;
-                learns = plan.runs || block < plan.blocks;
+                learns = block < plan.blocks;
                 close_block(!learns);
             }
-            if (page == (plan.runs ? begin : plan.end)) {
+            if (page == plan.end) {
                 for (i64 place = 0; place < all.agents; ++place) ranking[place] = order[place];
                 for (i64 place = 0; place < all.agents; ++place) climb(order[place]);
                 if (!learns && !plan.thinned) return show_rest(plan.horizon - page);

@@ -14,7 +14,7 @@ enum { TESTS, INDEX, BARS };  // what ranks slots
 struct SlotPlan {
     i64 horizon, at_random;  // at_random: the horizon is the mean of a drawn end
     i64 flat;                // slots of all agents side by side; else each agent's before a contest of champions
-    i64 draws, timetable, fresh;  // of each agent; whether they come in turn; slots beside them: 1 if the fallback is a draw
+    i64 draws, timetable;    // of each agent; whether they come in turn
     i64 ranked;
     double start;  // rank of a slot without rewards
     i64 purse;     // its rewards until it is judged
@@ -91,10 +91,7 @@ struct SlotRun {
         const i64 width = agent < 0 ? all.agents : 1;
         i64 number = k, owner = agent, draw = k / width;
         Slot slot = {0, 0, 0, 0, 0, plan.start, plan.purse, 0};
-        if (k == plan.draws * width) {  // the fresh draw: behind untested slots, before all that failed
-            draw = plan.draws, slot.rank = -std::ldexp(1.0, 1000), slot.purse = 0;
-            if (agent < 0) owner = agents[(i64)(word(word(level, FALLBACK_STREAM), 0) % (u64)width)];
-        } else if (!plan.timetable) {
+        if (!plan.timetable) {
             number = seats[k], owner = number / plan.draws, draw = number % plan.draws;
         } else if (agent < 0) {
             owner = agents[k % width];
@@ -160,7 +157,7 @@ struct SlotRun {
     // Slots that were never shown come first, in their order, and are drawn when they are shown. Only then are slots
     // compared. Only the rank of the one that is shown changes, and never falls, so it is shown until it is behind.
     i64 show(i64 agent, i64 left) {
-        const i64 draws = plan.draws * (agent < 0 ? all.agents : 1), count = draws + plan.fresh, most = 1ll << 60;
+        const i64 count = plan.draws * (agent < 0 ? all.agents : 1), most = 1ll << 60;
         for (i64 shown = 0, second = 0;;) {
             const bool untried = shown < count;
             i64 k = shown;
@@ -176,7 +173,7 @@ struct SlotRun {
             Slot& slot = slots[k];
             do {
                 if (slot.purse == 0) {
-                    if (left > 0) pull(slot, draws + 1, left, 0.0);  // no coin of these is looked at
+                    if (left > 0) pull(slot, count + 1, left, 0.0);  // no coin of these is looked at
                     return slot.arm;
                 }
                 if (left == 0) return -1;

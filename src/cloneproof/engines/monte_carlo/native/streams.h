@@ -31,7 +31,7 @@ enum { STATE_STREAM, COINS_STREAM, END_STREAM };               // of its session
 enum { LEVELS_STREAM };                                        // of the session's state
 enum { EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM };  // of a level
 enum { SLOT_STREAM = 5 };                                      // of a level of slots: the arm that each slot holds
-enum { ORDER_STREAM, FALLBACK_STREAM };                        // of a timetable of slots
+enum { ORDER_STREAM };                                         // of a timetable of slots
 
 struct RunStreams {
     u64 tapes, levels, coins;
