@@ -34,6 +34,9 @@ BRANDS: Final = 3.0  # times as many alike pairs inside owners as between: these
 OWN_TAIL: Final = 60  # pairs of the middle from which on a stratum has a tail of its own
 ACCOUNTS_SHARE: Final = 1 / 3  # of the share asked, for the question whether two owners are one at all
 ASSUMED: Final = 3.0  # times the tail
+NO_RIVAL: Final = -7.0  # score where there is no other candidate
+FREE: Final = 20  # pairs that the ratio of all is worth, against that of items without a likeness elsewhere
+AHEAD: Final = 0.7  # weight of how far ahead of its rivals a pair is
 LEAST_SHARED: Final = 2.0  # rarity shared by a lone pair of two owners that is named
 
 
@@ -117,10 +120,15 @@ def _few_owners(
     found: Chances, pairs: Pairs, score: FloatArray, within: BoolArray, owners: IntArray, sizes: IntArray, share: float
 ) -> None:
     """Shops that sell the same products: nearest pairs inside a shop are the null of nearest pairs between shops."""
+    usable = ~(within & (pairs.column("the same words") > 0))  # the same words inside a shop are its copies, no decoys
+    rivalled = against_rivals(pairs, score, within, usable, owners)
     middle = (score >= MIDDLE[0]) & (score < MIDDLE[1])
-    equal = pairs.column("the same words") > 0
-    decoys = mutual(pairs, score, ~(within & equal))  # the same words twice inside a shop are its copies, no decoys
-    between = Stratum("between", mutual(pairs, score, ~within), np.zeros(len(GRID)))
+    held = np.zeros(len(owners), bool)
+    likely = ~within & (score >= MIDDLE[1])
+    held[pairs.first[likely]] = held[pairs.second[likely]] = True
+    free = middle & ~held[pairs.first] & ~held[pairs.second]
+    decoys = mutual(pairs, rivalled, usable)
+    between = Stratum("between", mutual(pairs, rivalled, ~within, owners), np.zeros(len(GRID)))
     mine = owners[pairs.first]
     large = [owner for owner in range(len(sizes)) if sizes[owner] >= LARGE * len(owners)]
     nulls = []
@@ -128,10 +136,12 @@ def _few_owners(
         inside = within if owner is None else within & (mine == owner)
         across = ~within if owner is None else ~within & ((mine == owner) | (owners[pairs.second] == owner))
         ratio = (middle[across].sum() + 1) / (middle[inside].sum() + 1)
-        nulls.append(ratio * (at_least(score[decoys & inside]) + 1))
+        unsold = (free[across].sum() + FREE * ratio) / (free[inside].sum() + FREE)  # of items without a likeness there
+        ratio = min(ratio, unsold)  # variants of what both sell make either too large
+        nulls.append(ratio * (at_least(rivalled[decoys & inside]) + 1))
     between.expected = np.min(nulls, axis=0)
     between.note = "pairs between sellers look this much alike {wrong:.1f} times by chance, as pairs inside sellers say"
-    found.take(between, score, share)
+    found.take(between, rivalled, share)
     tail, _ = straight_tail(at_least(score))
     for owner in large:
         inside = within & (mine == owner)
@@ -277,13 +287,50 @@ def one_to_one(pairs: Pairs, score: FloatArray, some: Sequence[int]) -> IntArray
     return np.array(chosen, int)
 
 
-def mutual(pairs: Pairs, score: FloatArray, some: BoolArray) -> BoolArray:
-    """Return the pairs, among some, each of whose entries has no more alike partner among them."""
-    size = int(max(pairs.first.max(), pairs.second.max())) + 1 if len(pairs) else 0
-    best = np.full(size, -np.inf)
-    for ends in (pairs.first, pairs.second):
-        np.maximum.at(best, ends[some], score[some])
-    return some & (score >= best[pairs.first]) & (score >= best[pairs.second])
+def mutual(pairs: Pairs, score: FloatArray, some: BoolArray, owners: IntArray | None = None) -> BoolArray:
+    """Return the pairs, among some, each of whose entries has no more alike partner among them (of the same owner)."""
+    ends = _ends(pairs, owners)
+    best = np.full(int(ends.max(initial=0)) + 1, -np.inf)
+    for end in ends:
+        np.maximum.at(best, end[some], score[some])
+    return np.asarray(some & (score >= best[ends[0]]) & (score >= best[ends[1]]))
+
+
+def _ends(pairs: Pairs, owners: IntArray | None) -> IntArray:
+    """Return both entries of each pair, or numbers for (entry, owner of the other one)."""
+    first, second = pairs.first, pairs.second
+    if owners is None:
+        return np.array([first, second])
+    many = int(owners.max()) + 1
+    return np.array([first * many + owners[second], second * many + owners[first]])
+
+
+def against_rivals(
+    pairs: Pairs, score: FloatArray, within: BoolArray, usable: BoolArray, owners: IntArray
+) -> FloatArray:
+    """Return scores that say how far a pair is ahead of other pairs of its entries.
+
+    An item that two shops sell is nearer to its partner than to anything else there, and in its own shop; a different
+    item that happens to be nearest has others as near. Inside shops and between them this is counted alike.
+    """
+    places = np.flatnonzero(usable)
+    ends = _ends(pairs, owners)[:, places].ravel()
+    values, of = np.tile(score[places], 2), np.tile(places, 2)
+    order = np.lexsort((-values, ends))
+    ends, values, of = ends[order], values[order], of[order]
+    starts = np.flatnonzero(np.r_[True, ends[1:] != ends[:-1]])
+    sizes = np.diff(np.r_[starts, len(ends)])
+    second = np.where(sizes > 1, values[np.minimum(starts + 1, len(ends) - 1)], NO_RIVAL)
+    rival = np.repeat(values[starts], sizes)
+    rival[starts] = second
+    ahead = np.full(len(pairs), np.inf)
+    np.minimum.at(ahead, of, values - rival)
+    best = np.full((2, len(owners)), NO_RIVAL)  # of each entry, inside its shop and between
+    for end in (pairs.first, pairs.second):
+        np.maximum.at(best, (np.where(within, 0, 1)[places], end[places]), score[places])
+    side = within.astype(int)
+    elsewhere = score - np.maximum(best[side, pairs.first], best[side, pairs.second])
+    return np.asarray(score + AHEAD * (np.clip(ahead, -3, 3) + np.clip(elsewhere, -3, 3) - 1))
 
 
 def straight_tail(counts: FloatArray) -> tuple[FloatArray, float]:

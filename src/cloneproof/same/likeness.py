@@ -3,7 +3,7 @@
 1. Candidates share words: the cosine of their words, weighted by rarity, is at least LEAST.
 2. Evidence is what they share by kind of word, what is left over on both sides, and where the left-over words stand.
 3. The score is a weighted sum of the evidence. It need not be a probability: how often different entries reach it is
-   counted in the catalogue itself (`chance`). The weights were fitted once, signs forced.
+   counted in the catalogue itself (`chance`). The weights were fitted once to known pairs, signs forced.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def pairs_of(catalogue: Catalogue, owners: IntArray, new: int, told: Callable[[f
         int(pair): left_over(catalogue, int(first[pair]), int(second[pair]))
         for pair in np.flatnonzero((evidence[:, 0] >= _ALIKE) & (evidence[:, 0] < 1 - 1e-12))
     }
-    _attributes(catalogue, left, 0.5 if shops(owners) else 1.0, evidence)
+    _attributes(catalogue, left, first, second, 0.25 if shops(owners) else 1.0, evidence)
     _learnt(left, first, second, owners[first] == owners[second], shops(owners), evidence)
     return Pairs(first, second, evidence)
 
@@ -233,19 +233,40 @@ def shops(owners: IntArray) -> bool:
 Left = dict[int, tuple[list[int], list[int]]]
 
 
-def _attributes(catalogue: Catalogue, left: Left, weight: float, evidence: FloatArray) -> None:
+def _stands(entry: list[int], left: set[int]) -> dict[int, tuple[int, int]]:
+    """Return, for each word left over, the nearest common words before and after it; -1 where there is none."""
+    before, after, last = {}, {}, -1
+    for word in entry:
+        before[word] = last
+        last = last if word in left else word
+    last = -1
+    for word in reversed(entry):
+        after[word] = last
+        last = last if word in left else word
+    return {word: (before[word], after[word]) for word in left}
+
+
+def _attributes(
+    catalogue: Catalogue, left: Left, first: IntArray, second: IntArray, weight: float, evidence: FloatArray
+) -> None:
     """Learn which words stand for one another in entries that else agree (colours, sizes, editions), and count them.
 
-    A word that many words replace is an attribute, by which different items differ; less so between two shops, which
-    may call one thing by two words.
+    A word that many words replace, at the same place of a title, is an attribute, by which different items differ; less
+    so between two shops, which may call one thing by two words.
     """
     names = list(EVIDENCE)
     partners: dict[int, set[int]] = defaultdict(set)
-    for mine, theirs in left.values():
+    for pair, (mine, theirs) in left.items():
         if 1 <= len(mine) <= _ATTRIBUTES and 1 <= len(theirs) <= _ATTRIBUTES:
+            places = [
+                _stands(catalogue.entries[entry], set(words))
+                for entry, words in ((first[pair], mine), (second[pair], theirs))
+            ]
             for word in set(mine) - catalogue.fillers:
                 for match in set(theirs) - catalogue.fillers:
-                    if catalogue.kinds[word] == catalogue.kinds[match] == PLAIN:
+                    one, other = places[0][word], places[1][match]
+                    near = (one[0] == other[0] >= 0) or (one[1] == other[1] >= 0)
+                    if near and catalogue.kinds[word] == catalogue.kinds[match] == PLAIN:
                         partners[word].add(match)
                         partners[match].add(word)
     many = {word: weight * math.log(len(others)) for word, others in partners.items()}

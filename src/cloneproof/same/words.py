@@ -28,6 +28,10 @@ FILLERS: Final = frozenset((  # a hint, no more: what comes and goes is learnt f
 ))  # fmt: skip
 _SPAN: Final = re.compile(r"[^\W_]+(?:[-./'\u2019,][^\W_]+)*")
 _CUT: Final = re.compile(r"[-/'\u2019]|\.(?!\d)|(?<!\d)\.|,(?!\d{3}\b)|(?<!\d),")
+_MARK: Final = re.compile(r"\((?:r|c|tm)\)|[\u00ae\u00a9\u2122]")
+_COMMA: Final = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")  # a decimal one, as most languages write it
+_VERSION: Final = re.compile(r"\bv(?:\.? ?)(?=\d)")
+_ZEROS: Final = re.compile(r"(?<=\d)\.0+(?!\d|\.\d)")
 _NUMBER: Final = re.compile(r"\d{1,4}(?:\.\d+)?[^\W\d_]{0,4}|\d+x\d+")
 _UNSPACED: Final = re.compile(r"[぀-ヿ㐀-鿿]{3,}")  # runs of Japanese and Chinese, which have no spaces
 _SPELT: Final = 5  # letters from which on a spelling may be a slip
@@ -39,8 +43,11 @@ def read_words(text: str) -> list[str]:
 
     >>> read_words("Café-Lamp 2.5 kg, NEW!"), read_words("Bose AM-53/BK")
     (['cafe', 'lamp', '2.5', 'kg', 'new'], ['bose', 'am', '53', 'bk'])
+    >>> read_words("Print Shop(R) v. 22.0"), read_words("Krug 1,5 l")  # 22.0 is 22, and a comma a decimal point
+    (['print', 'shop', '22'], ['krug', '1.5', 'l'])
     """
-    folded = unicodedata.normalize("NFKD", text.casefold().replace("&", " and "))
+    folded = unicodedata.normalize("NFKD", _MARK.sub(" ", text.casefold().replace("&", " and ")))
+    folded = _ZEROS.sub("", _VERSION.sub("", _COMMA.sub(".", folded)))
     plain = "".join(letter for letter in folded if not unicodedata.combining(letter))
     words: list[str] = []
     for span in _SPAN.findall(plain):
