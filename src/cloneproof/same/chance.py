@@ -36,6 +36,7 @@ ACCOUNTS_SHARE: Final = 1 / 3  # of the share asked, for the question whether tw
 ASSUMED: Final = 3.0  # times the tail
 NO_RIVAL: Final = -7.0  # score where there is no other candidate
 FREE: Final = 20  # pairs that the ratio of all is worth, against that of items without a likeness elsewhere
+FLOOR: Final = -3.0  # score from which on pairs are named inside owners and in lists
 AHEAD: Final = 0.7  # weight of how far ahead of its rivals a pair is
 LEAST_SHARED: Final = 2.0  # rarity shared by a lone pair of two owners that is named
 
@@ -161,10 +162,13 @@ def _one_list(found: Chances, pairs: Pairs, score: FloatArray, share: float, ent
 def _assumed(
     found: Chances, pairs: Pairs, some: BoolArray, tail: FloatArray, note: str, score: FloatArray, share: float
 ) -> None:
-    """Name by ASSUMED times a tail on which only less alike pairs bear, and one; the same words by the tail itself."""
-    found.take(Stratum("assumed", some, ASSUMED * tail + 1, note), score, share)
+    """Name by ASSUMED times a tail on which only less alike pairs bear, and one; the same words by the tail itself.
+
+    The line holds for the more alike pairs: below them it says less than is there.
+    """
+    found.take(Stratum("assumed", some, ASSUMED * tail + 1, note, floor=FLOOR), score, share)
     equal = (pairs.column("the same words") > 0) & (pairs.column("slips") == 0)
-    found.take(Stratum("equal", some & equal, tail, note), score, share)
+    found.take(Stratum("equal", some & equal, tail, note, floor=FLOOR), score, share)
 
 
 def _many_owners(
@@ -181,7 +185,7 @@ def _many_owners(
     if (middle & within).sum() >= OWN_TAIL and found.brands:  # less alike pairs inside say more then
         expected = straight_tail(at_least(score[within]))[0]
         note = "pairs inside a seller look so alike {wrong:.1f} times by chance, as less alike ones there say"
-    found.take(Stratum("inside", within, expected, note, floor=-3.0), score, share)
+    found.take(Stratum("inside", within, expected, note, floor=FLOOR), score, share)
     equal = (pairs.column("the same words") > 0) & (pairs.column("slips") == 0)
     found.take(Stratum("equal", within & equal, straight_tail(at_least(score[within]))[0], note), score, share)
     _accounts(found, pairs, score, within, owners, sizes, share)
@@ -347,7 +351,7 @@ def straight_tail(counts: FloatArray) -> tuple[FloatArray, float]:
         first = float((cells - mu).sum()), float(((cells - mu) * (at - mean)).sum()) - 4 * (slope + 1)
         bend = mu.sum() + 0.3, (mu * (at - mean)).sum(), (mu * (at - mean) ** 2).sum() + 4
         size = bend[0] * bend[2] - bend[1] ** 2
-        level += float((bend[2] * first[0] - bend[1] * first[1]) / size)
+        level += min(1.0, max(-1.0, float((bend[2] * first[0] - bend[1] * first[1]) / size)))  # few pairs: short steps
         slope = min(max(slope + float((bend[0] * first[1] - bend[1] * first[0]) / size), -1.5), -0.6)
     return np.exp(level + slope * (GRID - mean)) / STEP / -slope, slope
 

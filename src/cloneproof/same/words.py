@@ -34,7 +34,7 @@ _VERSION: Final = re.compile(r"\bv(?:\.? ?)(?=\d)")
 _ZEROS: Final = re.compile(r"(?<=\d)\.0+(?!\d|\.\d)")
 _NUMBER: Final = re.compile(r"\d{1,4}(?:\.\d+)?[^\W\d_]{0,4}|\d+x\d+")
 _UNSPACED: Final = re.compile(r"[぀-ヿ㐀-鿿]{3,}")  # runs of Japanese and Chinese, which have no spaces
-_SPELT: Final = 5  # letters from which on a spelling may be a slip
+_SPELT: Final = 4  # letters from which on a spelling may be a slip
 _RARE: Final = 2  # entries of a word that may be another one misspelt
 
 
