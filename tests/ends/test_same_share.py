@@ -185,7 +185,7 @@ def test_each_reason_is_about_words_that_are_there():
 
 @pytest.mark.parametrize("shops", [2, 3, 5])
 def test_what_several_shops_sell_is_found_at_each_of_them(shops):
-    """Half of the items are at all shops, each of which words its titles in its own order; the rest is at one of them."""
+    """Half of the items are at all shops, each of which has its own order of words; the rest is at one of them."""
     dice, rows = random.Random(shops), []
     for item, title in enumerate(titles(dice, 600)):
         for shop in range(shops) if item % 2 else [dice.randrange(shops)]:
@@ -197,5 +197,7 @@ def test_what_several_shops_sell_is_found_at_each_of_them(shops):
 
 
 def test_a_decimal_comma_a_version_and_a_mark_are_no_other_words():
-    table = {"title": ["Krug Alba 1,5 l", "Krug Alba 1.5 l", "Editor(R) Nolo v. 2.0", "editor nolo 2", "Krug Alba 2,5 l"]}
+    table = {
+        "title": ["Krug Alba 1,5 l", "Krug Alba 1.5 l", "Editor(R) Nolo v. 2.0", "editor nolo 2", "Krug Alba 2,5 l"]
+    }
     assert cp.same_items(table, "title").groups == ((0, 1), (2, 3))
