@@ -201,3 +201,12 @@ def test_a_decimal_comma_a_version_and_a_mark_are_no_other_words():
         "title": ["Krug Alba 1,5 l", "Krug Alba 1.5 l", "Editor(R) Nolo v. 2.0", "editor nolo 2", "Krug Alba 2,5 l"]
     }
     assert cp.same_items(table, "title").groups == ((0, 1), (2, 3))
+
+
+def test_a_word_of_a_reason_is_spelt_as_in_its_title():
+    """A slip in a word left over is read as the frequent word, and told as it is written."""
+    extra = ["Macrovision kit", "Macrovision pen", "Macrovision set"]
+    table = {"title": ["Webexpress Nolo", "Microvision Webexpress Nolo", *extra], "shop": list("abcde")}
+    found = cp.same_items(table, "title", "shop", false_share=1.0)
+    (link,) = [link for link in (*found.links, *found.alike) if (link.one, link.other) == (0, 1)]
+    assert link.why.only_other == ("microvision",)

@@ -176,7 +176,7 @@ def _many_owners(
 ) -> None:
     """Many sellers: pairs between them are the null of pairs inside, and of two sellers those between all others."""
     entries = len(owners)
-    inside_pairs = float((sizes * (sizes - 1) / 2).sum())
+    inside_pairs = max(1.0, float((sizes * (sizes - 1) / 2).sum()))
     between_pairs = _all(entries) - inside_pairs
     middle = (score >= MIDDLE[0]) & (score < MIDDLE[1])
     expected, ratio = _inside(pairs, score, within, owners, inside_pairs, between_pairs)

@@ -121,6 +121,7 @@ class _Counted:
         self.whole = [np.asarray(matrix.sum(axis=1)).ravel() for matrix in self.by_kind]
         self.sets = [frozenset(row) for row in rows]
         self.spelt = [frozenset(row) for row in catalogue.written]
+        self.comparable = [len(word) >= 4 and kind != NUMBER for word, kind in zip(catalogue.words, kinds, strict=True)]
 
     def evidence(self, first: IntArray, second: IntArray) -> FloatArray:
         shared = np.array([_dots(matrix, first, second) for matrix in self.by_kind])
@@ -168,13 +169,11 @@ class _Counted:
             len(mine), len(theirs)
         )
         kinds, words, rarity = self.catalogue.kinds, self.catalogue.words, self.catalogue.rarity
-        free = set(theirs)
-        for word in sorted(mine, key=lambda place: (-rarity[place], place)):
-            for match in sorted(free):
+        free = sorted(word for word in theirs if self.comparable[word])
+        for word in sorted((word for word in mine if self.comparable[word]), key=lambda place: (-rarity[place], place)):
+            for match in free:
                 a, b = words[word], words[match]
                 kind, match_kind = int(kinds[word]), int(kinds[match])
-                if NUMBER in (kind, match_kind) or min(len(a), len(b)) < 4:
-                    continue
                 begins = a.startswith(b) or b.startswith(a)
                 if kind == match_kind == PLAIN and begins:
                     slips[pair] += 1
@@ -186,7 +185,7 @@ class _Counted:
                 shared[max(kind, match_kind), pair] += gain
                 left[0, kind, pair] = max(0.0, left[0, kind, pair] - rarity[word])
                 left[1, match_kind, pair] = max(0.0, left[1, match_kind, pair] - rarity[match])
-                free.discard(match)
+                free.remove(match)
                 break
 
 
@@ -202,9 +201,11 @@ def _codes_alike(one: str, other: str) -> bool:
     >>> _codes_alike("am53bk", "am53"), _codes_alike("am53", "am530"), _codes_alike("lamp", "lamps")
     (True, False, False)
     """
-    short, long = sorted((one, other), key=len)
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    if not (long.startswith(short) or long.endswith(short)):
+        return False
     counts_on = long.startswith(short) and short[-1].isdigit() and long[len(short)].isdigit()
-    return any(map(str.isdigit, short)) and (long.startswith(short) or long.endswith(short)) and not counts_on
+    return any(map(str.isdigit, short)) and not counts_on
 
 
 def _at_one_place(short: list[int], long: list[int]) -> bool:

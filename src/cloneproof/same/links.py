@@ -267,12 +267,14 @@ class _Judged:
         common = sorted(
             (word for word in catalogue.entries[one] if word in theirs), key=lambda word: -catalogue.rarity[word]
         )
-        spelt = dict(zip(catalogue.entries[one], catalogue.written[one], strict=False))
-        plain = [catalogue.words[spelt[word]] for word in common if catalogue.kinds[word] == PLAIN]
-        numbers = [catalogue.words[spelt[word]] for word in common if catalogue.kinds[word] != PLAIN]
-        left = [
-            tuple(catalogue.words[word] for word in words)[:MOST_WORDS] for words in left_over(catalogue, one, other)
+        spelt = [
+            {word: catalogue.words[own] for word, own in zip(catalogue.entries[k], catalogue.written[k], strict=False)}
+            for k in pair
         ]
+        plain = [spelt[0][word] for word in common if catalogue.kinds[word] == PLAIN]
+        numbers = [spelt[0][word] for word in common if catalogue.kinds[word] != PLAIN]
+        over = left_over(catalogue, one, other)
+        left = [tuple(own[word] for word in words)[:MOST_WORDS] for own, words in zip(spelt, over, strict=True)]
         for_, against = [], []
         if pair in self.identified:
             for_.append("the same identifier")
@@ -283,7 +285,7 @@ class _Judged:
             for_.append("the same words")
         elif evidence["within at one place"]:
             for_.append("one stands in the other as it is")
-        fillers = [word for word in (*left[0], *left[1]) if self._fills(word)]
+        fillers = [catalogue.words[word] for word in (*over[0], *over[1]) if word in catalogue.fillers]
         if fillers:
             for_.append(f"comes and goes here: {', '.join(fillers)}")
         if evidence["slips"] > 0:
@@ -301,6 +303,3 @@ class _Judged:
         return Why(
             tuple(plain[:MOST_WORDS]), tuple(numbers[:MOST_WORDS]), left[0], left[1], tuple(for_), tuple(against)
         )
-
-    def _fills(self, word: str) -> bool:
-        return any(self.catalogue.words[place] == word for place in self.catalogue.fillers)
