@@ -35,14 +35,14 @@ demo: $(DEMO)
 
 # Three jobs at a time on two cores, as tests of the service wait for clocks, files and processes: they begin first,
 # then the longest, and the shortest last, so that none is left alone at the end. A file is read by one process only.
-TEST_PARTS := serve advice others engines analysis data mechanisms studies doctests
+TEST_PARTS := serve advice others engines audits data mechanisms studies doctests
 TESTS_OF_serve := tests/serve tests/cli
-TESTS_OF_engines := tests/engines
+TESTS_OF_engines := tests/evaluation tests/runs
 TESTS_OF_advice := tests/advice
 TESTS_OF_mechanisms := tests/mechanisms
 TESTS_OF_data := tests/boards tests/logs tests/sweeps
-TESTS_OF_analysis := tests/analysis
-TESTS_OF_studies := tests/reproduce tests/studies tests/docs tests/laws proof/lemmas
+TESTS_OF_audits := tests/audits
+TESTS_OF_studies := tests/paper tests/studies tests/docs tests/laws proof/lemmas
 TESTS_OF_doctests := --doctest-modules --doctest-glob='*.md' src docs README.md CONTRIBUTING.md
 TESTS_OF_others := $(filter-out $(foreach part, $(TEST_PARTS), $(TESTS_OF_$(part))) tests/support tests/errors, \
                      $(wildcard tests/test_*.py) $(patsubst %/,%, $(filter-out tests/__pycache__/, $(wildcard tests/*/))))
@@ -61,12 +61,12 @@ test-serve-long: $(INSTALLED)
 	CLONEPROOF_RESTARTS=20 	CLONEPROOF_SCHEMA_EXAMPLES=300 $(BIN)/python -m pytest -s tests/serve
 
 test-kernels-long: $(INSTALLED)
-	CLONEPROOF_CI=1 CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/engines/monte_carlo/gpu/test_kernels.py -k c++
+	CLONEPROOF_CI=1 CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/runs/gpu/test_kernels.py -k c++
 
 test-gpu: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[gpu]"
-	$(BIN)/python -c "from cloneproof.engines.monte_carlo.gpu.launch import require_card; require_card()"
-	CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/engines/monte_carlo/gpu
+	$(BIN)/python -c "from cloneproof.runs.gpu.launch import require_card; require_card()"
+	CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/runs/gpu
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -83,7 +83,7 @@ docs: $(INSTALLED)
 
 # Built when a source of them has changed, once for all processes of the tests.
 kernels: $(INSTALLED)
-	$(BIN)/python -c "from cloneproof.engines.monte_carlo.native.library import library; library()"
+	$(BIN)/python -c "from cloneproof.runs.native.library import library; library()"
 
 # One wheel for Python 3.11 and later, tried in a new environment without a compiler on the path.
 wheel: $(INSTALLED)
@@ -95,7 +95,7 @@ error-table: $(INSTALLED)
 	PYTHONPATH=tests $(BIN)/python tests/support/error_table.py
 
 check-engines: $(INSTALLED)
-	CLONEPROOF_LONG=1 CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/engines/test_engines_agree.py
+	CLONEPROOF_LONG=1 CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/evaluation/test_engines_agree.py
 
 reproduce: $(INSTALLED)
 	$(BIN)/cloneproof reproduce --out build/reproduce

@@ -6,7 +6,7 @@ from typing import Any
 from setuptools import build_meta
 from setuptools.build_meta import *  # noqa: F403 (the hooks of PEP 517 and PEP 660)
 
-BUILD = "src/cloneproof/engines/monte_carlo/native/build.py"
+BUILD = "src/cloneproof/runs/native/build.py"
 ZIG = "ziglang>=0.13"  # 101 MB; its C++ gives the same bits
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-NATIVE = Path("src/cloneproof/engines/monte_carlo/native")
+NATIVE = Path("src/cloneproof/runs/native")
 
 
 class BuildKernels(build_ext):

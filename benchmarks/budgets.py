@@ -29,7 +29,7 @@ import numpy as np
 
 import cloneproof as cp
 from cloneproof.cli import main as command
-from cloneproof.engines.monte_carlo.sampler import available_threads
+from cloneproof.runs.sampler import available_threads
 
 LATE = 3.0  # seconds after a budget
 NOT_RUN = ("refused: ", "exit 2", "exit 70")  # outcomes of jobs that did nothing

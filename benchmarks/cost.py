@@ -9,9 +9,9 @@ import time
 from collections.abc import Sequence
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 from tables import new_table, print_table
 
 SECONDS = 0.25

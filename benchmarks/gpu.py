@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes
-from cloneproof.engines.monte_carlo.gpu.records import choice_of
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
+from cloneproof.runs.gpu.launch import card, gpu_outcomes
+from cloneproof.runs.gpu.records import choice_of
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 
 MEANS = np.linspace(0.1, 0.9, 10)
 HORIZON = 10_000

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
 from cloneproof.market import full_copies
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import kernel_for, outcomes
 from tables import new_table, print_table
 from textbook import numpy_ucb1, textbook_epsilon_greedy, textbook_thompson, textbook_ucb1
 

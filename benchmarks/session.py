@@ -10,8 +10,8 @@ import statistics
 import time
 
 import cloneproof as cp
-from cloneproof._randomness import uniform
-from cloneproof._sections import Section, Table
+from cloneproof._lib.randomness import uniform
+from cloneproof._lib.sections import Section, Table
 from cloneproof.cli.output import print_sections
 from cloneproof.market.market import Ends
 

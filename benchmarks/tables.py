@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cloneproof._sections import Section, Table
+from cloneproof._lib.sections import Section, Table
 from cloneproof.cli.output import print_sections
 
 

@@ -383,7 +383,7 @@ def play_all(runs: int, *, on_gpu: bool) -> None:
 def our_rows(name: str) -> Iterator[Row]:
     """What our mechanisms lose there; what copies gain is proven: nothing, or under an index at most a ceiling."""
     import cloneproof as cp
-    from cloneproof.engines.estimate import weighted_sum
+    from cloneproof.runs.estimate import weighted_sum
 
     where, one = PLACES[name], len(PLACES[name].attention) == 1
     agents = [cp.Agent(f"seller {k + 1}", where.items, cp.Beta(*where.prior)) for k in range(where.sellers)]

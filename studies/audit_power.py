@@ -31,14 +31,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof._sections import Section, Table
-from cloneproof.analysis.audit.copy_vectors import grid, ladders
-from cloneproof.analysis.audit.question import audit_cases
-from cloneproof.analysis.audit.race import race
-from cloneproof.analysis.audit.race_state import RaceEntry
+from cloneproof._lib.sections import Section, Table
+from cloneproof.audits.copy_vectors import grid, ladders
+from cloneproof.audits.question import audit_cases
+from cloneproof.audits.race import race
+from cloneproof.audits.race_state import RaceEntry
 from cloneproof.cli.output import print_sections, progress_bar
-from cloneproof.engines.deadline import Deadline
 from cloneproof.market.priors import Prior
+from cloneproof.runs.deadline import Deadline
 from resumable_rows import interval, resume_rows
 
 ALARMS, MARKETS = 2000, 200

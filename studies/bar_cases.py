@@ -20,7 +20,7 @@ from itertools import permutations, product
 from typing import Any, NamedTuple
 
 import cloneproof as cp
-from cloneproof._schedules import Bar
+from cloneproof._lib.schedules import Bar
 
 CASES, SEED = 2000, 0
 Number = Any  # a fraction or a float

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market.market import full_copies
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 from reservoir_comparison import NORMAL_99, divergence, kl_index
 
 RUNS, SEED = 2000, 40

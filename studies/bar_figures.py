@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import cloneproof as cp
-from cloneproof._files import write_whole
+from cloneproof._lib.files import write_whole
 from cloneproof.report.style import INK, MUTED, STYLE
 
 RATES = (0.01, 0.02, 0.03)

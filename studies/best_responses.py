@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations_with_replacement
 
-from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.gain import gain
-from cloneproof.analysis.search import Search
-from cloneproof.engines.estimate import Estimate
+from cloneproof.audits.gain import gain
 from cloneproof.errors import EngineError
+from cloneproof.evaluation.evaluate import evaluate
+from cloneproof.evaluation.search import Search
 from cloneproof.market.market import Agent, Market
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.runs.estimate import Estimate
 
 CopyVector = tuple[int, ...]
 Cap = Callable[[int], Sequence[CopyVector]]

@@ -16,14 +16,14 @@ from itertools import product
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof._sections import Section, Table
+from cloneproof._lib.sections import Section, Table
 from cloneproof.advice.assumptions import best_responses
 from cloneproof.advice.regret import SamplingBudget
 from cloneproof.advice.tuning import tuned_mechanism
-from cloneproof.analysis.equilibrium import CopyGame, fastest_engine, iterate
+from cloneproof.audits.equilibrium import CopyGame, fastest_engine, iterate
 from cloneproof.cli.output import print_sections
-from cloneproof.engines.deadline import Deadline
 from cloneproof.market.market import full_copies
+from cloneproof.runs.deadline import Deadline
 from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market.market import full_copies
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 
 ENOUGH = 0.05  # of the regret: the error of the ratio
 FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0)

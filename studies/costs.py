@@ -24,10 +24,10 @@ import numpy.typing as npt
 
 import cloneproof as cp
 from cloneproof.advice.regret import computed_regret, expected_best
-from cloneproof.analysis.deviations import BOTH, Split
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
+from cloneproof.audits.deviations import BOTH, Split
 from cloneproof.market.market import Ends, full_copies
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 from reservoir_comparison import NORMAL_99, kl_ucb_pulls
 from second_season import relative
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import cloneproof as cp
-from cloneproof._randomness import substream, uniform
+from cloneproof._lib.randomness import substream, uniform
 
 HORIZON, WINDOW, M = 400, 30, 12
 LOW, HIGH, RIVAL = 0.2, 0.8, 0.5

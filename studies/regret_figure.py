@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from cloneproof.engines.estimate import Estimate
 from cloneproof.report.style import KEY, STYLE, look
+from cloneproof.runs.estimate import Estimate
 
 Points = Sequence[tuple[int, Estimate]]
 WIDTH, HEIGHT = 5.2, 4.2  # inches of a panel

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 import cloneproof as cp
-from cloneproof._sections import Section, Table
-from cloneproof.analysis.deviations import BOTH, Split
-from cloneproof.analysis.gain import exact_payoffs
+from cloneproof._lib.sections import Section, Table
+from cloneproof.audits.deviations import BOTH, Split
+from cloneproof.audits.gain import exact_payoffs
 from cloneproof.cli.output import print_sections
 
 RUNS, SEED = 24, 0

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cloneproof._files import write_whole
+from cloneproof._lib.files import write_whole
 from cloneproof.report.style import INK, MUTED, STYLE, look
 
 LOW, HIGH = 0.3, 0.7

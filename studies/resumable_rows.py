@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from scipy.stats import beta
 
-from cloneproof._files import write_whole
+from cloneproof._lib.files import write_whole
 from cloneproof.cli.output import progress_bar
 
 StudyRow = TypeVar("StudyRow", bound=Any)

@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 import cloneproof as cp
 from cloneproof.advice.regret import expected_best
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market.market import Ends, full_copies
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 
 RUNS, SEED, HORIZON = 200, 41, 2 * 10**5
 RATES = cp.LogOdds(0.03, spread=0.5, by_segment=0.35)

@@ -20,9 +20,9 @@ from os import cpu_count
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.laws.best import best_round
+from cloneproof.runs.job import Job, Outcomes
+from cloneproof.runs.outcomes import outcomes
 
 SELLERS, LISTINGS, PRIOR, COPIES = 16, 3, cp.Beta(3, 97), 5
 ATTENTION = (1.0, 0.63, 0.5, 0.43, 0.39, 0.36, 0.33, 0.32, 0.3, 0.29)  # about 1 / log2(1 + place)

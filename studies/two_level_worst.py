@@ -18,8 +18,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 
 MARKETS, LOOK, FINALISTS, RUNS, SEED = 300, 60, 20, 1500, 52
 PLACES = (1.0, 0.6, 0.4)

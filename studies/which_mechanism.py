@@ -23,7 +23,7 @@ import numpy as np
 
 import cloneproof as cp
 from best_responses import best_responses, up_to
-from cloneproof._sections import Section, Table
+from cloneproof._lib.sections import Section, Table
 from cloneproof.cli.output import print_sections
 from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure

@@ -48,8 +48,8 @@ def ticking_clock():
 @pytest.fixture
 def fewer_seeds(monkeypatch):
     """The conformance suite judges ties and chances from fewer seeds, and finds larger faults only."""
-    monkeypatch.setattr("cloneproof.analysis.conformance.PICKS", 100)
-    monkeypatch.setattr("cloneproof.reproduce.permutations.TIE_SEEDS", 120)
+    monkeypatch.setattr("cloneproof.audits.conformance.PICKS", 100)
+    monkeypatch.setattr("cloneproof.paper.permutations.TIE_SEEDS", 120)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ class TicketEach(Lottery):
 
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch):
-    monkeypatch.setattr("cloneproof.analysis.audit.strategies.available_threads", lambda: 1)
+    monkeypatch.setattr("cloneproof.audits.strategies.available_threads", lambda: 1)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from jsonschema_rs import Draft202012Validator
 
-from cloneproof._data import Data, columns_of, to_data
+from cloneproof._lib.data import Data, columns_of, to_data
 from cloneproof.schema import Definitions
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
-from cloneproof._files import check_place, write_whole
+from cloneproof._lib.files import check_place, write_whole
 from cloneproof.errors import FileError, SweepError
 from cloneproof.sweeps.table import check_output
 from support.command import run

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 import cloneproof as cp
-from cloneproof._findings import NamedFinding, WithFindings, read_known
+from cloneproof._lib.findings import NamedFinding, WithFindings, read_known
 from cloneproof.cli.options import UNANSWERED
 from cloneproof.cli.output import code_with_known
 from support.command import run

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof._randomness import substream, uniform, word
+from cloneproof._lib.randomness import substream, uniform, word
 from cloneproof.errors import CloneproofError
 
 

@@ -9,7 +9,7 @@ import grimp
 
 ROOT = Path(__file__).parents[1]
 OTHERS = {"docs", "ends", "proof", "studies", "support"}  # folders of tests that are not of a package
-DATA = {"serve/formats", "reproduce/planted_rows"}
+DATA = {"serve/formats", "paper/planted_rows"}
 
 
 def circle(package):

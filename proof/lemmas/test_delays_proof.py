@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 import cloneproof as cp
-from cloneproof._randomness import substream, word
-from cloneproof.mechanisms.online.levels import NeutralRounds
+from cloneproof._lib.randomness import substream, word
+from cloneproof.mechanisms.bandits.levels import NeutralRounds
 from support.late_by_hand import payoffs
 from support.sizes import LONG
 

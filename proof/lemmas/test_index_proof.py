@@ -16,7 +16,7 @@ from cloneproof.bounds.index import (
     path_brackets,
     rate_cells,
 )
-from cloneproof.mechanisms.arithmetic import kl_upper_bound
+from cloneproof.laws.logarithm import kl_upper_bound
 
 LAST = 3  # pulls after which a small index does not change any more
 TOP = 99

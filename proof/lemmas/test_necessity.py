@@ -6,7 +6,7 @@ from itertools import combinations, combinations_with_replacement, pairwise, per
 
 import pytest
 
-from cloneproof.reproduce.trp import (
+from cloneproof.paper.trp import (
     HALF,
     VIOLATING,
     advantage,

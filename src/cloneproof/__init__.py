@@ -53,12 +53,11 @@ from typing import TYPE_CHECKING, Any
 
 from cloneproof import bounds, errors
 from cloneproof._version import __version__ as __version__
-from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.gain import gain
-from cloneproof.analysis.search import Search
-from cloneproof.engines.black_box import BlackBox
-from cloneproof.engines.reference import simulate
+from cloneproof.audits.audit import audit
+from cloneproof.audits.gain import gain
+from cloneproof.evaluation.evaluate import evaluate
+from cloneproof.evaluation.reference import simulate
+from cloneproof.evaluation.search import Search
 from cloneproof.market import (
     Agent,
     Beta,
@@ -74,12 +73,13 @@ from cloneproof.market import (
     save_market,
 )
 from cloneproof.mechanisms import Mechanism, Session, mechanism, rule, session
+from cloneproof.mechanisms.own.black_box import BlackBox
 
 if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof import adapters, boards, examples, paper, results
     from cloneproof.advice.recommend import recommend
-    from cloneproof.analysis.conformance import check_mechanism
-    from cloneproof.analysis.equilibrium import equilibrium
+    from cloneproof.audits.conformance import check_mechanism
+    from cloneproof.audits.equilibrium import equilibrium
     from cloneproof.logs.reading import read_log
     from cloneproof.logs.same import same_items
     from cloneproof.sweeps.sweep import sweep
@@ -96,14 +96,14 @@ _LATE = {  # name: the module that has it, or that it is
     "adapters": "cloneproof.adapters",
     "boards": "cloneproof.boards",
     "examples": "cloneproof.examples",
-    "check_mechanism": "cloneproof.analysis.conformance",
-    "equilibrium": "cloneproof.analysis.equilibrium",
+    "check_mechanism": "cloneproof.audits.conformance",
+    "equilibrium": "cloneproof.audits.equilibrium",
     "paper": "cloneproof.paper",
     "read_log": "cloneproof.logs.reading",
     "recommend": "cloneproof.advice.recommend",
     "results": "cloneproof.results",
     "same_items": "cloneproof.logs.same",
-    "smallest_attack": "cloneproof.analysis.audit.smallest",
+    "smallest_attack": "cloneproof.audits.smallest",
     "sweep": "cloneproof.sweeps.sweep",
 }
 

@@ -15,16 +15,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal
 
-from cloneproof._checks import known, number_in
-from cloneproof._files import write_whole
-from cloneproof.engines.black_box import BlackBox, View
+from cloneproof._lib.checks import known, number_in
+from cloneproof._lib.files import write_whole
 from cloneproof.errors import EngineError, PausedError, brief
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import Beta, Prior
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.catalogue import mechanism
-from cloneproof.mechanisms.online.session import session
-from cloneproof.mechanisms.online.session_file import Decision
+from cloneproof.mechanisms.own.black_box import BlackBox, View
+from cloneproof.mechanisms.session import session
+from cloneproof.mechanisms.session_file import Decision
 
 GENERAL: Final = "general"  # LiteLLM's type of a request that is of no other type
 

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from cloneproof._checks import count, known
-from cloneproof._files import check_place, write_whole
+from cloneproof._lib.checks import count, known
+from cloneproof._lib.files import check_place, write_whole
 from cloneproof.market import Agent, Discrete, Market, Point, save_market
 
 LAMPS: Final = (

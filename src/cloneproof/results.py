@@ -9,15 +9,15 @@ Each has `to_dict()`, which is also the command line's `--json`, or is a plain n
 """
 
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.audit.result import Audit, CopyLimit, InformedGain, KnowledgeGain
-from cloneproof.analysis.audit.search_result import Witness
-from cloneproof.analysis.conformance import Conformance
-from cloneproof.analysis.equilibrium import Equilibrium
-from cloneproof.analysis.gain import Finding, Gain
-from cloneproof.engines.estimate import Estimate, Evaluation
-from cloneproof.engines.reference import Record
+from cloneproof.audits.conformance import Conformance
+from cloneproof.audits.equilibrium import Equilibrium
+from cloneproof.audits.gain import Finding, Gain
+from cloneproof.audits.result import Audit, CopyLimit, InformedGain, KnowledgeGain
+from cloneproof.audits.search_result import Witness
+from cloneproof.evaluation.reference import Record
 from cloneproof.logs.same import SameItems
-from cloneproof.mechanisms.online.session_file import Decision
+from cloneproof.mechanisms.session_file import Decision
+from cloneproof.runs.estimate import Estimate, Evaluation
 from cloneproof.sweeps.table import SweepTable
 
 __all__ = [

@@ -15,8 +15,8 @@ from enum import Enum
 from functools import reduce
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from cloneproof._checks import Either, NumberRange, WholeRange, key_names
-from cloneproof._data import Data, data_keys
+from cloneproof._lib.checks import Either, NumberRange, WholeRange, key_names
+from cloneproof._lib.data import Data, data_keys
 from cloneproof.mechanisms.mechanism import Mechanism
 
 Schema = dict[str, Any]

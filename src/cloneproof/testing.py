@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.question import Auditable
-from cloneproof.analysis.audit.result import Audit
-from cloneproof.analysis.audit.search_result import pays
-from cloneproof.analysis.audit.smallest import attack_in
-from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.search import SEARCH, Search
-from cloneproof.engines.black_box import BlackBox, Policy
-from cloneproof.engines.deadline import Deadline
+from cloneproof.audits.audit import audit
+from cloneproof.audits.deviations import CopiesOf
+from cloneproof.audits.question import Auditable
+from cloneproof.audits.result import Audit
+from cloneproof.audits.search_result import pays
+from cloneproof.audits.smallest import attack_in
 from cloneproof.errors import EngineError, MarketError, brief
+from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.market.market import Market, full_copies
 from cloneproof.market.toml import load_market
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.own.black_box import BlackBox, Policy
+from cloneproof.runs.deadline import Deadline
 
 __all__ = ["assert_clone_proof"]
 

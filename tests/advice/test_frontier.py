@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof._clock import budget_clock
+from cloneproof._lib.clock import budget_clock
 from cloneproof.advice.frontier import frontier, marked
 from cloneproof.advice.recommendation import FrontierRow
 from cloneproof.advice.regret import best_reward
 from cloneproof.advice.tuning import ONE_PLACE
-from cloneproof.engines.estimate import Estimate
 from cloneproof.laws.best import best_round
 from cloneproof.report.frontier import copies_words, price_rows
 from cloneproof.report.page import html_page
 from cloneproof.report.text import text
+from cloneproof.runs.estimate import Estimate
 from support import command
 from support.advised import without_long_questions
 

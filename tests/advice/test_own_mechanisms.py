@@ -1,7 +1,7 @@
 """One's own rules and policies beside the catalogue."""
 
 import cloneproof as cp
-from cloneproof._clock import budget_clock
+from cloneproof._lib.clock import budget_clock
 from cloneproof.mechanisms import Rule
 from support.black_box_policies import InTurn
 

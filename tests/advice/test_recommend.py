@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 import cloneproof as cp
-from cloneproof._clock import budget_clock, is_counted, wall_clock
-from cloneproof._sections import Facts
+from cloneproof._lib.clock import budget_clock, is_counted, wall_clock
+from cloneproof._lib.sections import Facts
 from cloneproof.advice.assumptions import (
     largest_gain,
     market_of_bests,
@@ -32,11 +32,11 @@ from cloneproof.advice.regret import (
 )
 from cloneproof.advice.tuning import DECLARED, tuned_mechanisms
 from cloneproof.cli.advice import parsed_rates
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
 from cloneproof.market.alike import prior_between
 from cloneproof.market.market import full_copies
 from cloneproof.report.page import html_page
+from cloneproof.runs.job import Job
+from cloneproof.runs.sampler import kernel_outcomes
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
 from support import command
 from support.advised import LONG_QUESTIONS, advised, still_clock, without_long_questions

@@ -12,7 +12,7 @@ from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, 
 from cloneproof.advice.regret import expected_best, random_regret
 from cloneproof.advice.segments import _pooled as pooled_cost
 from cloneproof.cli.advice import parsed_rates, parsed_segments
-from cloneproof.engines.estimate import Estimate
+from cloneproof.runs.estimate import Estimate
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
 from support import command
 from support.advised import advised as advised_now

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
-from cloneproof._sections import Section, Table
+from cloneproof._lib.sections import Section, Table
 from cloneproof.cli import output
 from cloneproof.cli.app import app
 from cloneproof.cli.output import print_sections
@@ -157,7 +157,7 @@ def test_a_killed_worker_is_one_sentence(monkeypatch):
     def killed(*_, **__):
         raise BrokenProcessPool("a child process terminated abruptly")
 
-    monkeypatch.setattr("cloneproof.reproduce.run_rows.reproduce", killed)
+    monkeypatch.setattr("cloneproof.paper.run_rows.reproduce", killed)
     done = run("reproduce", "--out", "nowhere")
     assert done.returncode == 2
     assert "fault of cloneproof" not in done.stderr

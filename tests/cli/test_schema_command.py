@@ -12,7 +12,7 @@ import tomli_w
 from jsonschema_rs import Draft202012Validator, meta
 
 import cloneproof as cp
-from cloneproof._checks import is_one_line
+from cloneproof._lib.checks import is_one_line
 from cloneproof.cli.schema import printed_results, schema_of
 from cloneproof.market.toml import market_from_toml
 from cloneproof.schema import NAME

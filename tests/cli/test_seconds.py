@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from cloneproof import examples
-from cloneproof._clock import wall_clock
+from cloneproof._lib.clock import wall_clock
 from support.clocks import one_thread
 from support.command import run
 

@@ -14,8 +14,8 @@ from scipy.stats import binom
 import cloneproof as cp
 from cloneproof import bounds
 from cloneproof.mechanisms.rules.uniform import uniform
-from cloneproof.reproduce.findings import rows
-from cloneproof.reproduce.permutations import Instance
+from cloneproof.paper.findings import rows
+from cloneproof.paper.permutations import Instance
 from support.fraction_greedy import payoff as greedy_payoff
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof._schedules import next_update
+from cloneproof._lib.schedules import next_update
 from cloneproof.bounds.index import expected_gain_ceiling, index_gain_ceiling
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import LONGEST

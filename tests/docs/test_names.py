@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.bandits.rule import Rule
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "cloneproof"

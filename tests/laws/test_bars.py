@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloneproof._schedules import Bar, bar_of
+from cloneproof._lib.schedules import Bar, bar_of
 from cloneproof.laws.bars import bar_path, bar_regret, point_losses
 from cloneproof.laws.reservoir import ReservoirMarket
-from cloneproof.mechanisms.parameters.bars_tuning import tune_bar
+from cloneproof.mechanisms.reservoir.bars_tuning import tune_bar
 
 RATES = [(0.01, 1.0), (0.02, 1.0), (0.03, 1.0)]
 

@@ -12,12 +12,12 @@ from itertools import product
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.closed_form.exact_payoffs import closed_form, most_coins
-from cloneproof.engines.closed_form.reservoir import _draw_laws, count_laws
-from cloneproof.engines.tree import tree
+from cloneproof.evaluation.tree import tree
 from cloneproof.laws.means import CopiedOriginal, realisations
 from cloneproof.laws.points import coin_distance, exact_points, points_for
 from cloneproof.market.market import full_copies
+from cloneproof.mechanisms.committing.law import closed_form, most_coins
+from cloneproof.mechanisms.reservoir.law import _draw_laws, count_laws
 from support.brute_force import brute_force
 from support.reservoir_by_hand import expected_rewards
 from support.sizes import LONG

@@ -7,10 +7,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.advice.regret import SamplingBudget, regret_of
-from cloneproof.engines.deadline import Deadline
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
-from cloneproof.mechanisms.parameters.reservoir import reservoir_market
-from cloneproof.mechanisms.parameters.reservoir_tuning import tune_contest, tune_reservoir
+from cloneproof.mechanisms.reservoir.parameters import reservoir_market
+from cloneproof.mechanisms.reservoir.tuning import tune_contest, tune_reservoir
+from cloneproof.runs.deadline import Deadline
 from support.sizes import LONG
 
 # means of one agent, T; best of draws (pulls, draws) and its regret; first pass (pulls, threshold) and its regret

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof._clock import budget_clock
+from cloneproof._lib.clock import budget_clock
 from cloneproof.logs.originals import studied_segments
 from cloneproof.logs.study import study_log
 from support.command import run

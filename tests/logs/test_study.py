@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof._clock import budget_clock, is_counted
+from cloneproof._lib.clock import budget_clock, is_counted
 from cloneproof.advice.recommendation import terms_toml
-from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
 from cloneproof.logs.copy_worth import worth_of_copies
 from cloneproof.logs.originals import (
     log_owners,
@@ -25,6 +24,7 @@ from cloneproof.logs.originals import (
 )
 from cloneproof.logs.policy_audit import affordable_horizon, audit_policy
 from cloneproof.logs.study import study_log
+from cloneproof.mechanisms.bandits.blocks import ERROR
 from cloneproof.report.page import html_page
 from cloneproof.report.recommendation import account_sentence
 from cloneproof.report.words import rounded

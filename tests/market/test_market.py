@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.advice.assumptions import market_of_bests, true_markets
-from cloneproof.analysis.deviations import Split
+from cloneproof.audits.deviations import Split
 from cloneproof.market import family_names, market_from_toml, market_to_toml, reward_family
 from support.strategies import markets
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.advice.regret import expected_best
-from cloneproof.engines.reference import drawn_rates
+from cloneproof.evaluation.reference import drawn_rates
 from cloneproof.market import market_from_toml, market_to_toml
 from cloneproof.market.segments import law_from_dict
 from cloneproof.mechanisms.mechanism import SegmentedMechanism, mechanism_from_dict

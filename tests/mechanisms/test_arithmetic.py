@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cloneproof._randomness import uniform
-from cloneproof.mechanisms import arithmetic
-from cloneproof.mechanisms.arithmetic import (
+from cloneproof._lib.randomness import uniform
+from cloneproof.laws import logarithm
+from cloneproof.laws.logarithm import (
     ENDS,
     HEIGHTS,
     TAIL,
@@ -112,19 +112,19 @@ def test_more_successes_never_lower_the_bound():
 
 
 def test_the_table_of_logarithms_is_right_when_threads_extend_it_at_once(monkeypatch):
-    monkeypatch.setattr(arithmetic, "_table", [0.0])
+    monkeypatch.setattr(logarithm, "_table", [0.0])
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: [arithmetic.ln(t) for t in range(1, 10_000)], range(4)))
-    assert all(math.isclose(arithmetic.ln(t), math.log(t), rel_tol=1e-15) for t in range(2, 10_000))
+        list(pool.map(lambda _: [logarithm.ln(t) for t in range(1, 10_000)], range(4)))
+    assert all(math.isclose(logarithm.ln(t), math.log(t), rel_tol=1e-15) for t in range(2, 10_000))
 
 
 @pytest.mark.parametrize("wide", [np.longdouble, np.float64], ids=["long double", "no long double"])
 def test_logarithms_of_a_block_are_those_of_decimals(monkeypatch, wide):
     """Wherever long doubles leave the rounding open, and everywhere where they are but doubles."""
-    asked, one = [], arithmetic._ln
-    monkeypatch.setattr(arithmetic, "_ln", lambda t: asked.append(t) or one(t))
+    asked, one = [], logarithm._ln
+    monkeypatch.setattr(logarithm, "_ln", lambda t: asked.append(t) or one(t))
     monkeypatch.setattr(np, "longdouble", wide)
     for first in (2, 99_000, 1_999_000):
-        block = arithmetic._logarithms(first, 1000)
+        block = logarithm._logarithms(first, 1000)
         assert block == [one(t) for t in range(first, first + 1000)]
     assert len(asked) == 3000 if wide is np.float64 else 0 < len(asked) < 300

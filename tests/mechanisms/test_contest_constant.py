@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import full_copies
-from cloneproof.mechanisms.parameters.reservoir_tuning import contest_constant
+from cloneproof.mechanisms.reservoir.tuning import contest_constant
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 from support.sizes import LONG
 
 EIGHT = cp.Market([cp.Agent(name, 1, cp.Uniform(0, 0.2)) for name in "abcdefgh"], horizon=3 * 10**4)

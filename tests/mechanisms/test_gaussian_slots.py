@@ -5,8 +5,8 @@ import math
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.theorems import scan_theorem
+from cloneproof.audits.question import audit_case
+from cloneproof.audits.theorems import scan_theorem
 
 PRIOR = cp.Discrete([0.2, 0.5, 0.8], [0.3, 0.4, 0.3])
 MARKET = cp.Market([cp.Agent(name, 2, PRIOR) for name in "ab"], horizon=80, rewards={"family": "gaussian", "sd": 0.3})

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof._discovery import classes
-from cloneproof.engines.monte_carlo.committing import blocks_apply, play_blocks
-from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
-from cloneproof.engines.monte_carlo.rounds import play_stepping, stepping_applies
-from cloneproof.engines.monte_carlo.runs import played
+from cloneproof._lib.discovery import classes
 from cloneproof.errors import SessionError
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import restarts
+from cloneproof.mechanisms.bandits.kernel import play_stepping, stepping_applies
+from cloneproof.mechanisms.committing.kernel import blocks_apply, play_blocks
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 from cloneproof.mechanisms.part import Restart
 from cloneproof.mechanisms.restarts.award import Award
 from cloneproof.mechanisms.restarts.never import Never
 from cloneproof.mechanisms.scores.all_rewards import AllRewards
+from cloneproof.runs.job import Job, reference_outcomes
+from cloneproof.runs.results import played
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ import pytest
 import test_rules
 
 import cloneproof as cp
-from cloneproof._discovery import factories
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import kernel_for
+from cloneproof._lib.discovery import factories
 from cloneproof.errors import MechanismError
 from cloneproof.market import rewards
 from cloneproof.mechanisms import Rule, rules
-from cloneproof.mechanisms.rule import rule_from_dict
+from cloneproof.mechanisms.bandits.rule import rule_from_dict
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import kernel_for
 from cloneproof.sweeps.grid import points_of
 from cloneproof.sweeps.tasks import answer
 

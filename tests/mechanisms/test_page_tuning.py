@@ -5,10 +5,10 @@ import math
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.laws.pages import PageNumbers
-from cloneproof.mechanisms.parameters.reservoir import page_market
+from cloneproof.mechanisms.reservoir.parameters import page_market
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 
 FIVE = (1.0, 0.7, 0.5, 0.4, 0.3)
 RUNS, SURE = 600, 4.5

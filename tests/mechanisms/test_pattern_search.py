@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloneproof.mechanisms.parameters.pattern_search import PatternSearch, halved
+from cloneproof.mechanisms.pattern_search import PatternSearch, halved
 
 
 def valley(point):

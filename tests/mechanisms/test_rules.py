@@ -7,10 +7,10 @@ import numba
 import pytest
 
 import cloneproof as cp
-from cloneproof._discovery import factories
+from cloneproof._lib.discovery import factories
 from cloneproof.market.rewards import BOUNDED, family_names, reward_family
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.rule import RULES_PACKAGE, PriorityInputs
+from cloneproof.mechanisms.bandits.rule import RULES_PACKAGE, PriorityInputs
 from support.sizes import LONG
 from support.strategies import small
 

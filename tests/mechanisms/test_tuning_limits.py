@@ -12,8 +12,8 @@ import cloneproof as cp
 from cloneproof.laws.reservoir import ReservoirNumbers
 from cloneproof.mechanisms.catalogue import _THEOREMS as TUNED
 from cloneproof.mechanisms.catalogue import ON_PAGES_ONLY
-from cloneproof.mechanisms.parameters.reservoir import reservoir_market
-from cloneproof.mechanisms.parameters.reservoir_tuning import tune_reservoir
+from cloneproof.mechanisms.reservoir.parameters import reservoir_market
+from cloneproof.mechanisms.reservoir.tuning import tune_reservoir
 from support import tuning_fuzz
 from support.sizes import LONG
 

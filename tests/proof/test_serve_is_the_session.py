@@ -18,12 +18,14 @@ from typing import NamedTuple
 import pytest
 
 import cloneproof as cp
-from cloneproof._randomness import substream, uniform, word
-from cloneproof.mechanisms.online import laboratory, registration, segment, slots, state, streams
-from cloneproof.mechanisms.online.laboratory import LaboratoryState
-from cloneproof.mechanisms.online.levels import ONE
-from cloneproof.mechanisms.online.session import Session
-from cloneproof.mechanisms.online.slots import SlotLevel
+from cloneproof._lib.randomness import substream, uniform, word
+from cloneproof.mechanisms import registration, segment, streams
+from cloneproof.mechanisms.bandits import state
+from cloneproof.mechanisms.bandits.levels import ONE
+from cloneproof.mechanisms.reservoir import pages, rank
+from cloneproof.mechanisms.reservoir.pages import LaboratoryState
+from cloneproof.mechanisms.reservoir.rank import SlotLevel
+from cloneproof.mechanisms.session import Session
 
 PROOF = Path(__file__).parents[2] / "proof"
 CASES = int(os.environ.get("CLONEPROOF_BRIDGE_CASES", "200"))
@@ -328,7 +330,7 @@ def pass_at_once(self, k, ticks, place):
     original_add(self, k, ticks, place)
 
 
-original_start, original_pick, original_test = state.SlotState.__init__, SlotLevel.pick, slots.first_pass
+original_start, original_pick, original_test = state.SlotState.__init__, SlotLevel.pick, rank.first_pass
 original_add = SlotLevel.add
 FAULTS = {
     "weights ignored": (registration.WeightedArms, "__getitem__", lambda self, place: self._arms[
@@ -342,7 +344,7 @@ FAULTS = {
     "rewards rounded to coins": (streams.Coins, "of", lambda self, decision, _: 0.5),
     "coins that help": (streams.Coins, "of", lambda self, decision, allocation: uniform(
         substream(self.stream, 0, allocation.agent, self.places[decision][0]), self.places.pop(decision)[1]) ** 2),
-    "a pass needs one more": (slots, "first_pass", pass_with_one_more),
+    "a pass needs one more": (rank, "first_pass", pass_with_one_more),
     "a pass before the last pull": (SlotLevel, "add", pass_at_once),
     "ties to the later slot": (SlotLevel, "pick", ties_to_the_later),
 }  # fmt: skip
@@ -404,18 +406,18 @@ def all_clicks(stream, page, last, seen):
 
 
 def nobody_in_turn(self, clock):
-    return [laboratory.Seat(i, True, "award") for i in self.ranking[: self.filled]]
+    return [pages.Seat(i, True, "award") for i in self.ranking[: self.filled]]
 
 
 def rotation_that_stands(self, turn, counts):
-    return [laboratory.Seat(self.order[place], counts, "trial") for place in range(self.filled)]
+    return [pages.Seat(self.order[place], counts, "trial") for place in range(self.filled)]
 
 
 original_close = LaboratoryState._close_block
 PAGE_FAULTS = {
     "the last draw is champion": (LaboratoryState, "_close_block", champion_of_the_last_test),
     "ranks as they were": (LaboratoryState, "_climb", ranks_that_wait),
-    "clicks in better places count more": (laboratory, "counts_click", all_clicks),
+    "clicks in better places count more": (pages, "counts_click", all_clicks),
     "nobody is designated": (LaboratoryState, "_by_score", nobody_in_turn),
     "no rotation": (LaboratoryState, "_rotation", rotation_that_stands),
 }

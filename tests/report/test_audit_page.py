@@ -10,7 +10,7 @@ from importlib.metadata import version
 import pytest
 
 import cloneproof as cp
-from cloneproof._files import write_whole
+from cloneproof._lib.files import write_whole
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.report.page import html_page
 from cloneproof.report.style import LOOKS, OTHER, Picture, look

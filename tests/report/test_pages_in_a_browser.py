@@ -5,7 +5,7 @@ import re
 import pytest
 
 import cloneproof as cp
-from cloneproof._files import write_whole
+from cloneproof._lib.files import write_whole
 from cloneproof.logs.study import study_log
 from cloneproof.report.page import html_page
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit

@@ -8,9 +8,9 @@ from html import unescape
 import pytest
 
 import cloneproof as cp
-from cloneproof._findings import WithFindings
-from cloneproof._sections import Facts, Figure, Paragraph, Points, Result, Section, Table, Verbatim
-from cloneproof._tables import Tabular
+from cloneproof._lib.findings import WithFindings
+from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Result, Section, Table, Verbatim
+from cloneproof._lib.tables import Tabular
 from cloneproof.advice.recommendation import FrontierRow
 from cloneproof.report.page import _draw, html_page
 from cloneproof.report.text import LONGEST_WORD, table_text, text

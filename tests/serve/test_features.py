@@ -16,7 +16,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.errors import CloneproofError, Refused, ServeError, SessionError
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.online.levels import ticks
+from cloneproof.mechanisms.bandits.levels import ticks
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Defaulted, payment
 from cloneproof.serve.market.live import LiveMarket
@@ -299,7 +299,7 @@ def test_a_settled_season_is_checked_by_everybody_and_no_line_can_be_forged(kind
 
 FAULTS = {
     "pauses that are not told": ("cloneproof.serve.market.live.LiveMarket.pause", "pauses"),
-    "withdrawals that are not told": ("cloneproof.mechanisms.online.session.Session.withdraw", "withdrawals"),
+    "withdrawals that are not told": ("cloneproof.mechanisms.session.Session.withdraw", "withdrawals"),
     "windows that never end": ("cloneproof.serve.market.live.LiveMarket.expire", "windows"),
 }
 

@@ -18,7 +18,7 @@ from support.service import Desk, deciding, open_market
 CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
 SOFTMAX = next(text for text in re.findall("```python\n(.*?)```", CONTRIBUTING, re.S) if "def softmax(" in text)
 TROUBLE = """
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.bandits.rule import Rule
 
 spent = [0.0]
 

@@ -16,7 +16,7 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 from test_stateful import Market
 
 from cloneproof.errors import ServeError
-from cloneproof.mechanisms.online.session import session
+from cloneproof.mechanisms.session import session
 from cloneproof.serve.http.service import Intervals
 from cloneproof.serve.market.entries import GENESIS, Appended
 from cloneproof.serve.market.replay import Misfit

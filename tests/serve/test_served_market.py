@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 
 import cloneproof as cp
-from cloneproof._randomness import uniform
+from cloneproof._lib.randomness import uniform
 from cloneproof.errors import Refused
-from cloneproof.mechanisms.online.levels import ticks
+from cloneproof.mechanisms.bandits.levels import ticks
 from cloneproof.serve.market.entries import Decided, Late, decode, encode, payment
 from cloneproof.serve.market.terms import complete
 from support.service import Desk, declared, spec, with_arms

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from cloneproof.errors import Refused
-from cloneproof.mechanisms.online.segment import Segment
+from cloneproof.mechanisms.segment import Segment
 from cloneproof.serve.http.monitoring import _segment_rounds
 from cloneproof.serve.market.replay import Misfit, restore, take_snapshot
 from cloneproof.serve.market.terms import complete

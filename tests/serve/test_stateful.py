@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from test_windows import overdue_line
 
 from cloneproof.errors import NobodyLeftError
-from cloneproof.mechanisms.online.levels import ticks
-from cloneproof.mechanisms.online.session import session
+from cloneproof.mechanisms.bandits.levels import ticks
+from cloneproof.mechanisms.session import session
 from cloneproof.serve.market.dice import MarketDice, season_keys, session_key
 from cloneproof.serve.market.entries import payment
 from cloneproof.serve.market.live import LiveMarket

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from cloneproof.mechanisms import Session
-from cloneproof.mechanisms.online.registration import all_paused
-from cloneproof.mechanisms.online.terms import Terms
+from cloneproof.mechanisms.registration import all_paused
+from cloneproof.mechanisms.terms import Terms
 from support.service import Desk, open_market, replayed, sqlite
 
 TWO = {"desk": 0.9, "phone": 0.1}

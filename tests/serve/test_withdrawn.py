@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 import pytest
 
-from cloneproof.mechanisms.online.state import OneLevelState
+from cloneproof.mechanisms.bandits.state import OneLevelState
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import replay_all
 from support.service import (

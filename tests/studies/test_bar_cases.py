@@ -9,9 +9,9 @@ import pytest
 import bar_cases
 import bar_costs
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market.market import full_copies
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import outcomes
 from support.sizes import LONG
 
 CASES = 300 if LONG else 15

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reservoir_comparison as study
-from cloneproof.mechanisms.arithmetic import kl_upper_bound, ln
+from cloneproof.laws.logarithm import kl_upper_bound, ln
 
 
 @pytest.mark.parametrize("constant", [1.0, 0.3])

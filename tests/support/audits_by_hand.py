@@ -4,8 +4,8 @@ from functools import cache
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.analysis.audit.result import Audit, AuditScope, Reason, TriedVectors
-from cloneproof.analysis.audit.search_result import Witness
+from cloneproof.audits.result import Audit, AuditScope, Reason, TriedVectors
+from cloneproof.audits.search_result import Witness
 from cloneproof.market.market import full_copies
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.engines.black_box import BlackBox, BlackBoxJob, Player
 from cloneproof.market import full_copies, reward_family
+from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxJob, Player
 
 
 class InTurn:
@@ -136,8 +136,8 @@ class _Misbehaving(Greedy):
 
 
 def session_seed(seed, run):
-    from cloneproof._randomness import substream
-    from cloneproof.engines.reference import SESSION_STREAM
+    from cloneproof._lib.randomness import substream
+    from cloneproof.evaluation.reference import SESSION_STREAM
 
     return substream(0, seed, run, SESSION_STREAM) >> 1
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from cloneproof.market import Copies, Market, arms_of, full_copies
 from cloneproof.mechanisms import Doubling, Mechanism
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.bandits.rule import Rule
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Law = dict[int, Fraction]  # a distribution over the candidates of a level

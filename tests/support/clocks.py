@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from cloneproof._clock import wall_clock
-from cloneproof.engines.monte_carlo.sampler import InlineExecutor
+from cloneproof._lib.clock import wall_clock
+from cloneproof.runs.sampler import InlineExecutor
 
 
 def ticking(seconds):
@@ -29,5 +29,5 @@ class TurnedClock:
 def one_thread():
     """Chunks of runs are drawn in this thread, so that looks at a clock have one order."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloneproof.engines.monte_carlo.sampler.in_thread", InlineExecutor().submit)
+        patch.setattr("cloneproof.runs.sampler.in_thread", InlineExecutor().submit)
         yield

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from functools import cache
 
-from cloneproof.mechanisms.rule import PriorityInputs
+from cloneproof.mechanisms.bandits.rule import PriorityInputs
 
 
 def contest_rewards(means, copies, mechanism, horizon):

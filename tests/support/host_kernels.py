@@ -14,7 +14,7 @@ from tempfile import gettempdir
 import numpy as np
 import pytest
 
-from cloneproof.engines.monte_carlo.gpu.launch import definitions, source_text
+from cloneproof.runs.gpu.launch import definitions, source_text
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 NO_COMPILER = "no C++ compiler: install g++ to run the kernels"

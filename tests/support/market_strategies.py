@@ -16,9 +16,9 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cloneproof.market import Agent, Copies, Discrete, Market, Point, Prior, full_copies
 from cloneproof.mechanisms import Doubling
+from cloneproof.mechanisms.bandits.rule import rule
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.rule import rule
 from support.sizes import LONG
 
 MOST_ARMS = 5

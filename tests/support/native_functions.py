@@ -2,7 +2,7 @@
 
 from ctypes import c_double, c_int64
 
-from cloneproof.engines.monte_carlo.native.library import library
+from cloneproof.runs.native.library import library
 
 
 def _function(name, back, *arguments):

@@ -5,10 +5,10 @@ import random
 import sys
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.native import library
-from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.market import full_copies
+from cloneproof.runs.job import Job
+from cloneproof.runs.native import library
+from cloneproof.runs.outcomes import kernel_for
 
 LAWS = (cp.Uniform(), cp.Point(0.6), cp.Point(1.0), cp.Discrete([0, 1], [0.5, 0.5]), cp.Beta(2, 40))
 FAMILIES = ("bernoulli", "bernoulli", "deterministic", "beta", {"family": "gaussian", "sd": 0.2})

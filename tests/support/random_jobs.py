@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cloneproof import Agent, Discrete, Market, Point, Uniform, mechanism
-from cloneproof.engines.monte_carlo.job import Job, strata_of
+from cloneproof.runs.job import Job, strata_of
 
 MECHANISMS = ("ucb1", "h-ucb", "epsilon-greedy", "thompson", "kl-ucb")
 UCB = ("ucb1", "h-ucb")

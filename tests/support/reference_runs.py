@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from cloneproof.engines.reference import simulate_run
+from cloneproof.evaluation.reference import simulate_run
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from itertools import accumulate, product
 
-from cloneproof.mechanisms.arithmetic import ln
+from cloneproof.laws.logarithm import ln
+from cloneproof.mechanisms.bandits.rule import PriorityInputs
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.rule import PriorityInputs
 
 STEADY_AT = ((901, 0.1), (1000, 0.5), (4000, 0.9))  # clocks and random numbers that a steady index does not look at
 

@@ -8,19 +8,19 @@ import numpy as np
 
 from cloneproof.advice.recommendation import TOLERANCE, UNKNOWN, AssessedMechanism, AwardStart
 from cloneproof.advice.regret import SamplingBudget, numbers_of
-from cloneproof.analysis.audit.audit import answer, audit
-from cloneproof.analysis.audit.question import audit_case, checked_question
-from cloneproof.analysis.audit.result import Audit, Verdict
-from cloneproof.analysis.audit.theorems import MOST_PROVEN, random_end_ceiling, scan_theorem
-from cloneproof.analysis.search import Search
-from cloneproof.engines.black_box import BlackBox, BlackBoxError
-from cloneproof.engines.deadline import Deadline
+from cloneproof.audits.audit import answer, audit
+from cloneproof.audits.question import audit_case, checked_question
+from cloneproof.audits.result import Audit, Verdict
+from cloneproof.audits.theorems import MOST_PROVEN, random_end_ceiling, scan_theorem
 from cloneproof.errors import CloneproofError
+from cloneproof.evaluation.search import Search
 from cloneproof.laws.best import places_taken
 from cloneproof.market.market import Market, Means
+from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.parameters.reservoir import reservoir_market
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxError
+from cloneproof.mechanisms.reservoir.parameters import reservoir_market
+from cloneproof.runs.deadline import Deadline
 
 SCAN_PROMISE = (
     "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever the "

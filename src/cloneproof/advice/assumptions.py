@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import itemgetter
 
-from cloneproof._clock import count_work
+from cloneproof._lib.clock import count_work
 from cloneproof.advice.assessment import drawn_means, relative_gain
 from cloneproof.advice.recommendation import (
     TOLERANCE,
@@ -23,23 +23,23 @@ from cloneproof.advice.regret import (
     is_listed,
     regret_of,
 )
-from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.conclusion import delay_bound
-from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.deviations import BOTH, CopiesOf, Names, Split, honesty, named_prior
-from cloneproof.analysis.gain import Finding, compared, exact_payoffs, gain_columns
+from cloneproof.audits.audit import audit
+from cloneproof.audits.conclusion import delay_bound
+from cloneproof.audits.copy_vectors import CopyVector
+from cloneproof.audits.deviations import BOTH, CopiesOf, Names, Split, honesty, named_prior
+from cloneproof.audits.gain import Finding, compared, exact_payoffs, gain_columns
+from cloneproof.audits.question import audit_case
 from cloneproof.bounds import second_account_floor
-from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.outcomes import kernel_for
-from cloneproof.engines.monte_carlo.sampler import kernel_outcomes, kernels_installed, run_seconds
 from cloneproof.errors import CloneproofError
 from cloneproof.laws.points import points
 from cloneproof.market.market import Agent, Market, full_copies
 from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform, discrete_from
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rules.bars import bars
+from cloneproof.runs.estimate import Estimate
+from cloneproof.runs.job import Job
+from cloneproof.runs.outcomes import kernel_for
+from cloneproof.runs.sampler import kernel_outcomes, kernels_installed, run_seconds
 
 FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and without the second account.
 LEVELS = 24  # A continuous prior whose rates are scaled and that stays in no family has this many values,

@@ -18,21 +18,27 @@ from typing import get_args
 import numpy as np
 import scipy
 
-from cloneproof._arrays import FloatArray
-from cloneproof._clock import is_counted
+from cloneproof._lib.arrays import FloatArray
+from cloneproof._lib.clock import is_counted
 from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, FrontierRow, Promise
 from cloneproof.advice.regret import best_reward, computed_or_none
 from cloneproof.advice.tuning import ONE_PLACE, tuned_mechanisms
-from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.informed import is_proven
-from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.deviations import CopiesOf, Names, World, honesty
-from cloneproof.analysis.gain import gain_columns, world_rows
-from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, run_seconds
-from cloneproof.engines.monte_carlo.statistics import (
+from cloneproof.audits.copy_vectors import CopyVector
+from cloneproof.audits.deviations import CopiesOf, Names, World, honesty
+from cloneproof.audits.gain import gain_columns, world_rows
+from cloneproof.audits.informed import is_proven
+from cloneproof.audits.question import audit_case
+from cloneproof.errors import CloneproofError
+from cloneproof.market.market import Agent, Market, full_copies
+from cloneproof.mechanisms.catalogue import CATALOGUE
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.plays import plays
+from cloneproof.mechanisms.slate import check_takes_positions
+from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.estimate import Estimate, weighted_sum
+from cloneproof.runs.job import Job, Outcomes
+from cloneproof.runs.sampler import RunPlan, drive, run_seconds
+from cloneproof.runs.statistics import (
     FIRST_TIME,
     Estimands,
     RunTotals,
@@ -40,12 +46,6 @@ from cloneproof.engines.monte_carlo.statistics import (
     regret_bounds,
     served_bounds,
 )
-from cloneproof.engines.plays import plays
-from cloneproof.errors import CloneproofError
-from cloneproof.market.market import Agent, Market, full_copies
-from cloneproof.mechanisms.catalogue import CATALOGUE
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.slate import check_takes_positions
 
 EACH = 5  # copies of each item
 LOOKS = ((64, 6, 1), (16, 6, 1), (0, 3, 1), (0, 0, 1), (0, 0, 0))  # the most there is time for: copies of one item,

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cloneproof._checks import number_in
-from cloneproof._clock import budget_clock, is_counted
+from cloneproof._lib.checks import number_in
+from cloneproof._lib.clock import budget_clock, is_counted
 from cloneproof.advice.assessment import NotRankedError, assess, box_judgement
 from cloneproof.advice.assumptions import (
     account_floor,
@@ -35,16 +35,16 @@ from cloneproof.advice.regret import (
 )
 from cloneproof.advice.segments import added_up, part_of
 from cloneproof.advice.tuning import DECLARED, RESERVOIRS, tuned_mechanisms
-from cloneproof.analysis.evaluate import check_mechanism_or_box
-from cloneproof.analysis.search import QUICK, SEARCH, Search
-from cloneproof.engines.black_box import BlackBox
-from cloneproof.engines.deadline import Deadline, interrupts_raised
-from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, MarketError, OutOfTimeError
+from cloneproof.evaluation.evaluate import check_mechanism_or_box
+from cloneproof.evaluation.search import QUICK, SEARCH, Search
 from cloneproof.market.alike import check_size
 from cloneproof.market.market import Ends, Market, checked_market
 from cloneproof.mechanisms.catalogue import ON_PAGES_ONLY
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.runs.deadline import Deadline, interrupts_raised
+from cloneproof.runs.estimate import Estimate
 
 UNLIMITED = "Not everything was looked at: give `--seconds`."
 LEFT_OUT = "What the other end of the season costs is looked at with `--seconds`."

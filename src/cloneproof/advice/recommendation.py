@@ -9,15 +9,15 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import tomli_w
 
-from cloneproof._data import Data, columns_of
-from cloneproof._tables import Tabular
-from cloneproof.analysis.audit.result import Verdict
+from cloneproof._lib.data import Data, columns_of
+from cloneproof._lib.tables import Tabular
+from cloneproof.audits.result import Verdict
 from cloneproof.bounds import season_cost
-from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.runs.estimate import Estimate
 
 Promise = Literal["proven", "ceiling", "measured"]  # the strongest first
 TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.

@@ -14,16 +14,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cloneproof._arrays import FloatArray
-from cloneproof._clock import is_counted
+from cloneproof._lib.arrays import FloatArray
+from cloneproof._lib.clock import is_counted
 from cloneproof.advice.recommendation import CheapestSeasons
-from cloneproof.analysis.evaluate import exact_evaluations
-from cloneproof.analysis.search import Search
 from cloneproof.bounds import season_cost, season_length
-from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import (
+from cloneproof.errors import CloneproofError, OutOfTimeError
+from cloneproof.evaluation.evaluate import exact_evaluations
+from cloneproof.evaluation.search import Search
+from cloneproof.laws.bars import bar_regret
+from cloneproof.laws.best import best_round, places_taken
+from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.market.market import Copies, Market, full_copies
+from cloneproof.mechanisms.bandits.rule import Rule
+from cloneproof.mechanisms.catalogue import mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.plays import plays
+from cloneproof.mechanisms.reservoir.bars_tuning import QUOTED
+from cloneproof.mechanisms.reservoir.parameters import COARSE, FINE, reservoir_market
+from cloneproof.mechanisms.reservoir.rank import passing_count
+from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.estimate import Estimate, weighted_sum
+from cloneproof.runs.job import Job
+from cloneproof.runs.sampler import (
     RunPlan,
     SamplingStatus,
     available_threads,
@@ -32,7 +44,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     run_cost,
     run_seconds,
 )
-from cloneproof.engines.monte_carlo.statistics import (
+from cloneproof.runs.statistics import (
     FIRST_TIME,
     Bounds,
     Estimands,
@@ -40,18 +52,6 @@ from cloneproof.engines.monte_carlo.statistics import (
     regret_bounds,
     with_sum,
 )
-from cloneproof.engines.plays import plays
-from cloneproof.errors import CloneproofError, OutOfTimeError
-from cloneproof.laws.bars import bar_regret
-from cloneproof.laws.best import best_round, places_taken
-from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
-from cloneproof.market.market import Copies, Market, full_copies
-from cloneproof.mechanisms.catalogue import mechanism
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.slots import passing_count
-from cloneproof.mechanisms.parameters.bars_tuning import QUOTED
-from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
-from cloneproof.mechanisms.rule import Rule
 
 MOST_RUNS = 4000  # A regret is sampled in at most this many runs.
 PATIENCE = 6.0  # The fewest runs of an interval may take this many times as long as there is.

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from cloneproof.advice.recommendation import AssessedMechanism, PlatformOption, Recommendation
 from cloneproof.advice.regret import best_reward
-from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market.market import Market
 from cloneproof.market.segments import MANY
 from cloneproof.mechanisms.mechanism import SegmentedMechanism
+from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.estimate import Estimate, weighted_sum
 
 POOLED_METHOD = (
     "against the best item of each segment; rates averaged over segments, by draws where they are continuous"

@@ -8,11 +8,11 @@ from dataclasses import replace
 from cloneproof.advice.regret import cost_of
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Market
+from cloneproof.mechanisms.bandits.prior import prior_parameters
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, ON_PAGES_ONLY, mechanism
+from cloneproof.mechanisms.committing.parameters import known_gap
 from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism
-from cloneproof.mechanisms.parameters.pattern_search import PatternSearch
-from cloneproof.mechanisms.parameters.theorems import known_gap
-from cloneproof.mechanisms.parameters.two_level import prior_parameters
+from cloneproof.mechanisms.pattern_search import PatternSearch
 
 RESERVOIRS = ("reservoir", "reservoir-contest", *AT_RANDOM_ONLY)  # Their promise needs no declaration.
 DECLARED = ("uniform-etc",)  # Clone-proof if declarations are right.

@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from cloneproof._checks import count
-from cloneproof._clock import check_time
-from cloneproof._data import Data
+from cloneproof._lib.checks import count
+from cloneproof._lib.clock import check_time
+from cloneproof._lib.data import Data
 from cloneproof.boards.board import Board
 from cloneproof.boards.listing import (
     BestListing,
@@ -29,7 +29,7 @@ from cloneproof.boards.rating import one_thread
 from cloneproof.boards.rules import RuleRow, judged, listing_rule
 from cloneproof.boards.variants import FEW_AVERAGED, MOST_AVERAGED, Standing, signed
 from cloneproof.errors import BoardError
-from cloneproof.mechanisms.parameters.pattern_search import PatternSearch
+from cloneproof.mechanisms.pattern_search import PatternSearch
 
 PARTS: Final = 20  # the share of the battles that tests get is a multiple of one part in this many
 STRIDES: Final = (6, 2, 1)  # of the search for parameters, in rungs of their ladders

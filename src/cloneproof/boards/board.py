@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.statistics import FIRST_TIME
 from cloneproof.errors import BoardError, brief
+from cloneproof.runs.estimate import Estimate
+from cloneproof.runs.statistics import FIRST_TIME
 
 Floats = NDArray[np.float64]
 Source = Literal["battles", "ratings", "win rates"]

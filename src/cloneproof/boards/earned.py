@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtr
 
-from cloneproof._clock import check_time
-from cloneproof._data import Data
-from cloneproof._findings import NamedFinding
+from cloneproof._lib.clock import check_time
+from cloneproof._lib.data import Data
+from cloneproof._lib.findings import NamedFinding
 from cloneproof.boards.board import Board, Floats
-from cloneproof.engines.estimate import Estimate
+from cloneproof.runs.estimate import Estimate
 
 APART: Final = 2.0  # standard errors of a difference up to which entries are near
 MOST_ERROR: Final = 60.0  # Elo: standard error from which on a model is measured too poorly, about 34 even battles

@@ -15,14 +15,14 @@ from typing import Final
 
 import numpy as np
 
-from cloneproof._checks import count, number_in
+from cloneproof._lib.checks import count, number_in
 from cloneproof.boards.board import ELO, simulated_mean
 from cloneproof.boards.laws import best_of
 from cloneproof.boards.listing import ReservoirBoard
 from cloneproof.bounds import variant_inflation_ceiling
-from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
 from cloneproof.laws.counts import binomial_floats
+from cloneproof.runs.estimate import Estimate
 
 EVEN: Final = 0.5  # win rate of the model whose variants are listed
 POINTS: Final = ELO / (EVEN * (1 - EVEN))  # Elo points in a unit of the win rate, there

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from cloneproof._checks import count
+from cloneproof._lib.checks import count
 from cloneproof.boards.board import ELO, Board, Floats, win_chance
 from cloneproof.boards.laws import (
     balanced_law,

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from cloneproof._clock import check_time
-from cloneproof._data import Data
+from cloneproof._lib.clock import check_time
+from cloneproof._lib.data import Data
 from cloneproof.boards.board import Board
 from cloneproof.boards.listing import (
     BestListing,
@@ -27,8 +27,8 @@ from cloneproof.boards.listing import (
     ReservoirBoard,
 )
 from cloneproof.boards.variants import MOST_AVERAGED, Standing
-from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError, brief
+from cloneproof.runs.estimate import Estimate
 
 NUMBERS: Final = (2, 5, 20)  # variants that are listed
 SPREAD: Final = 10.0  # Elo: standard deviation of the strengths of unequal ones

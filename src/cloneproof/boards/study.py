@@ -9,10 +9,10 @@ from functools import partial
 from itertools import product
 from typing import Final
 
-from cloneproof._checks import count, number_in
-from cloneproof._clock import check_time
-from cloneproof._data import fields_of
-from cloneproof._findings import NamedFinding, WithFindings
+from cloneproof._lib.checks import count, number_in
+from cloneproof._lib.clock import check_time
+from cloneproof._lib.data import fields_of
+from cloneproof._lib.findings import NamedFinding, WithFindings
 from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
 from cloneproof.boards.board import Board
 from cloneproof.boards.earned import Earned, earned, gained_ranks
@@ -21,9 +21,9 @@ from cloneproof.boards.listing import ListingRule, Panel
 from cloneproof.boards.rating import one_thread
 from cloneproof.boards.rules import listing_rule
 from cloneproof.boards.variants import COPIED, Standing, VariantGain
-from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.monte_carlo.sampler import by_deadline
 from cloneproof.errors import BoardError, OutOfTimeError
+from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.sampler import by_deadline
 
 StudyProgress = Callable[[int, int, str], None]
 VARIANTS: Final = (1, 2, SHOWN, 10)  # further listings whose gains are computed

@@ -11,14 +11,14 @@ from typing import Final, Literal
 
 import numpy as np
 
-from cloneproof._checks import count, one_of
-from cloneproof._clock import check_time
+from cloneproof._lib.checks import count, one_of
+from cloneproof._lib.clock import check_time
 from cloneproof.boards.board import ELO
 from cloneproof.boards.laws import Field
 from cloneproof.boards.listing import ListingRule, Panel
-from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
 from cloneproof.laws.counts import CountLaw
+from cloneproof.runs.estimate import Estimate
 
 Copied = Literal["best", "random", "all"]
 COPIED: tuple[Copied, ...] = ("best", "random", "all")

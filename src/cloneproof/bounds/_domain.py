@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from cloneproof._checks import count, number_in
+from cloneproof._lib.checks import count, number_in
 from cloneproof.errors import MechanismError, brief
 
 P = ParamSpec("P")

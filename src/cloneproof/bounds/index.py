@@ -24,10 +24,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from cloneproof._arrays import FloatArray, IntArray
-from cloneproof._checks import count, listed, number_in
-from cloneproof._clock import check_time
-from cloneproof._schedules import next_update
+from cloneproof._lib.arrays import FloatArray, IntArray
+from cloneproof._lib.checks import count, listed, number_in
+from cloneproof._lib.clock import check_time
+from cloneproof._lib.schedules import next_update
 from cloneproof.errors import MechanismError
 from cloneproof.laws.counts import binomial_floats, convolve_rows, float_window
 

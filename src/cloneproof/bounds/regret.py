@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cloneproof._schedules import doubling_ends
+from cloneproof._lib.schedules import doubling_ends
 from cloneproof.bounds._domain import checked
 from cloneproof.bounds.rounds import doubling_arm_rounds, mistake, overtaken
 

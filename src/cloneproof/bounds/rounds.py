@@ -5,7 +5,7 @@ sub-Gaussian with standard deviation `spread`.
 
 L and the gaps are declared by the principal or read off priors, never inferred from what was registered. Real numbers
 are rounded up and are at least 1. `trp_*` belongs to Theorem 3 (docs/reading.md), `doubling_arm_rounds` to the epochs
-of Algorithm 4 (`cloneproof._schedules`).
+of Algorithm 4 (`cloneproof._lib.schedules`).
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from multiprocessing import active_children
 from types import FrameType
 
-from cloneproof._clock import process_began
+from cloneproof._lib.clock import process_began
 from cloneproof.errors import CloneproofError, OutOfTimeError
 
 PATIENCE = 0.8  # seconds that a command has after Ctrl-C to say what there is
-WORKER = "cloneproof-work"  # name of a thread of `engines.monte_carlo.sampler`, which loads late
+WORKER = "cloneproof-work"  # name of a thread of `runs.sampler`, which loads late
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof._files import write_whole
+from cloneproof._lib.files import write_whole
 from cloneproof.advice.recommendation import Recommendation, terms_toml
-from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
@@ -23,6 +22,7 @@ from cloneproof.cli.options import (
 )
 from cloneproof.cli.output import deliver, working
 from cloneproof.errors import CloneproofError, MarketError
+from cloneproof.evaluation.search import Search
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
 from cloneproof.market.segments import law_from_dict

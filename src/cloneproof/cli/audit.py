@@ -11,12 +11,11 @@ from typing import Annotated
 
 import typer
 
-from cloneproof._files import write_whole
-from cloneproof.analysis.audit.audit import audit as run_audit
-from cloneproof.analysis.audit.result import Audit, Verdict
-from cloneproof.analysis.audit.search_result import Witness
-from cloneproof.analysis.audit.smallest import smallest_attack
-from cloneproof.analysis.search import Search
+from cloneproof._lib.files import write_whole
+from cloneproof.audits.audit import audit as run_audit
+from cloneproof.audits.result import Audit, Verdict
+from cloneproof.audits.search_result import Witness
+from cloneproof.audits.smallest import smallest_attack
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
@@ -32,8 +31,9 @@ from cloneproof.cli.options import (
     option,
 )
 from cloneproof.cli.output import deliver, note, working
-from cloneproof.engines.black_box import BlackBox
+from cloneproof.evaluation.search import Search
 from cloneproof.market.toml import load_market, market_to_toml
+from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.report.words import drawn
 
 AGAIN = 4  # times as many pairs as the audit drew: a written test is to be surer than the audit was

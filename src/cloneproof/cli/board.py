@@ -7,8 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from cloneproof._findings import WithFindings, read_known
-from cloneproof.analysis.search import Search
+from cloneproof._lib.findings import WithFindings, read_known
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
@@ -19,8 +18,9 @@ from cloneproof.cli.options import (
     option,
 )
 from cloneproof.cli.output import code_with_known, deliver, working
-from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import BoardError
+from cloneproof.evaluation.search import Search
+from cloneproof.runs.deadline import Deadline
 
 
 def board(
@@ -71,7 +71,7 @@ def board(
     from cloneproof.boards.copies import copied_scores
     from cloneproof.boards.reading import holds_scores, read_board
     from cloneproof.boards.study import study_board
-    from cloneproof.engines.monte_carlo.sampler import FIRST_PATIENCE, by_deadline
+    from cloneproof.runs.sampler import FIRST_PATIENCE, by_deadline
 
     source = files if len(files) > 1 else files[0]
     if holds_scores(source, _pairs(column)):

@@ -8,11 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from cloneproof._data import Data, to_data
-from cloneproof._files import write_whole
-from cloneproof.analysis.evaluate import checked_horizons, evaluate_horizons
-from cloneproof.analysis.evaluate import evaluate as evaluate_once
-from cloneproof.analysis.search import Search
+from cloneproof._lib.data import Data, to_data
+from cloneproof._lib.files import write_whole
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
@@ -28,12 +25,15 @@ from cloneproof.cli.options import (
     parsed_copies,
 )
 from cloneproof.cli.output import command_progress, print_json, print_result, print_sections
-from cloneproof.engines.estimate import Evaluation
-from cloneproof.engines.monte_carlo.sampler import SamplingStatus
+from cloneproof.evaluation.evaluate import checked_horizons, evaluate_horizons
+from cloneproof.evaluation.evaluate import evaluate as evaluate_once
+from cloneproof.evaluation.search import Search
 from cloneproof.market.market import FullCopies, full_copies
 from cloneproof.market.toml import load_market
 from cloneproof.report.answers import horizons_sections
 from cloneproof.report.page import playground
+from cloneproof.runs.estimate import Evaluation
+from cloneproof.runs.sampler import SamplingStatus
 
 
 def evaluate(

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cloneproof._findings import read_known
-from cloneproof.analysis.search import Search
+from cloneproof._lib.findings import read_known
 from cloneproof.cli.advice import write_terms
 from cloneproof.cli.options import (
     AsJson,
@@ -34,9 +33,10 @@ from cloneproof.cli.output import (
     working,
 )
 from cloneproof.cli.serve import service_package
-from cloneproof.engines.black_box import BlackBox
-from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import LogError
+from cloneproof.evaluation.search import Search
+from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.runs.deadline import Deadline
 
 if TYPE_CHECKING:
     from cloneproof.logs.originals import Lookalikes

@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof._sections import Section, Table
+from cloneproof._lib.sections import Section, Table
 from cloneproof.cli.options import AsJson
 from cloneproof.cli.output import print_json, print_sections
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market
 from cloneproof.mechanisms.catalogue import CATALOGUE, ON_PAGES_ONLY, mechanism
+from cloneproof.mechanisms.committing.parameters import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.parameters.theorems import outside_conditions
 
 
 def mechanisms(

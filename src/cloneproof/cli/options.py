@@ -12,17 +12,17 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof._checks import ungrouped, whole
-from cloneproof._clock import wall_time
-from cloneproof._discovery import imported
-from cloneproof._files import check_place
-from cloneproof.engines.black_box import BlackBox
+from cloneproof._lib.checks import ungrouped, whole
+from cloneproof._lib.clock import wall_time
+from cloneproof._lib.discovery import imported
+from cloneproof._lib.files import check_place
 from cloneproof.errors import CloneproofError, MarketError, MechanismError, brief
 from cloneproof.market.market import Market
+from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.catalogue import mechanism as by_name
 from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.own.black_box import BlackBox
 
 
 def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)

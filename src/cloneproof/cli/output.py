@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cloneproof._files import write_whole
-from cloneproof._findings import WithFindings
-from cloneproof._sections import Result, Section
+from cloneproof._lib.files import write_whole
+from cloneproof._lib.findings import WithFindings
+from cloneproof._lib.sections import Result, Section
 from cloneproof.cli.options import UNANSWERED
 from cloneproof.report.page import html_page
 from cloneproof.report.text import text

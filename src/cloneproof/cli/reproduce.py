@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Annotated
 
-from cloneproof._sections import Paragraph, Section, Table
+from cloneproof._lib.sections import Paragraph, Section, Table
 from cloneproof.cli.options import AsJson, option
 from cloneproof.cli.output import note, print_json, print_sections, working
 
@@ -22,9 +22,9 @@ def reproduce(
 
     Writes report.html and results.json.
     """
-    from cloneproof.engines.monte_carlo.sampler import available_threads
-    from cloneproof.mechanisms.online.streams import checked_seed
-    from cloneproof.reproduce.run_rows import reproduce as run
+    from cloneproof.mechanisms.streams import checked_seed
+    from cloneproof.paper.run_rows import reproduce as run
+    from cloneproof.runs.sampler import available_threads
 
     checked_seed(seed)  # before a folder is made
     with working("reading") as tell:

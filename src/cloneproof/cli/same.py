@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from cloneproof._files import write_whole
-from cloneproof._findings import read_known
+from cloneproof._lib.files import write_whole
+from cloneproof._lib.findings import read_known
 from cloneproof.cli.options import AsJson, HtmlFile, KnownFile, check_files, option
 from cloneproof.cli.output import code_with_known, command_progress, deliver
 from cloneproof.errors import LogError, brief

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof._checks import known
+from cloneproof._lib.checks import known
 from cloneproof.cli.output import print_json
 
 
@@ -40,7 +40,7 @@ def schema_of(what: str) -> dict[str, Any]:
 def printed_results() -> Mapping[str, Any]:
     """Return the type of what each command prints with --json."""
     from cloneproof.advice.recommendation import Recommendation
-    from cloneproof.analysis.audit.result import Audit
+    from cloneproof.audits.result import Audit
     from cloneproof.cli.evaluate import PrintedEvaluation
     from cloneproof.sweeps.table import SweepTable
 

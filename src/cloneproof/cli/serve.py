@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof._checks import known, one_of, toml_tables
-from cloneproof._data import to_data
+from cloneproof._lib.checks import known, one_of, toml_tables
+from cloneproof._lib.data import to_data
 from cloneproof.cli.options import AsJson, option
 from cloneproof.cli.output import note, print_json
 from cloneproof.errors import CloneproofError, FileError, brief

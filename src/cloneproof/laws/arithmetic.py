@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof._arrays import FloatArray
+from cloneproof._lib.arrays import FloatArray
 
 Array = NDArray[Any]  # of floats or fractions
 Number = Any  # a float or a fraction

@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from cloneproof._arrays import FloatArray
-from cloneproof._schedules import Bar
+from cloneproof._lib.arrays import FloatArray
+from cloneproof._lib.schedules import Bar
 from cloneproof.laws.arithmetic import legendre_nodes, products_of_other_agents
 from cloneproof.laws.draws import DIRECTLY, UniformDraws
 from cloneproof.laws.reservoir import ReservoirMarket
@@ -109,7 +109,7 @@ def bar_pay(draws: UniformDraws, agents: Sequence[int], slots: int, path: BarPat
 def bar_regret(market: ReservoirMarket, bar: Bar, draws: int, precision: float = FINE) -> float:
     """Return the expected regret against the best original if everybody is honest and the market ends at random.
 
-    >>> from cloneproof._schedules import bar_of
+    >>> from cloneproof._lib.schedules import bar_of
     >>> prior = [(0.01, 1.0), (0.02, 1.0), (0.03, 1.0)]
     >>> round(bar_regret(ReservoirMarket([[prior] * 3] * 5, horizon=10**5), bar_of(0.025, 0.5), draws=16), 6)
     12.615165

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from cloneproof._arrays import FloatArray
-from cloneproof._clock import check_time
+from cloneproof._lib.arrays import FloatArray
+from cloneproof._lib.clock import check_time
 from cloneproof.laws.arithmetic import NEGLIGIBLE, to_the_power
 
 DEVIATIONS = 8.5  # half a window of floats in standard deviations; a normal tail beyond it has mass 2e-17

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from cloneproof._arrays import FloatArray
+from cloneproof._lib.arrays import FloatArray
 from cloneproof.laws.arithmetic import to_the_power
 from cloneproof.laws.scan import powers
 

@@ -1,6 +1,6 @@
 """What reservoirs on pages lose if everybody is honest, on drawn worlds: for tuning, where a search compares numbers.
 
-A page has places of falling attention; K' of them are filled (`mechanisms.online.laboratory` has the mechanisms).
+A page has places of falling attention; K' of them are filled (`mechanisms.reservoir.pages` has the mechanisms).
 Counts of a block are sums of coins with chances attention times rate, so each value of a rate has one exact law, and a
 count is drawn from it by inversion. All numbers are tried on the same worlds and the same uniform numbers, so that
 differences between them are far better known than what each loses.
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._lib.arrays import FloatArray, IntArray
 from cloneproof.laws.best import places_taken
 from cloneproof.laws.draws import ValueWeights
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 
-from cloneproof._clock import check_time, remembered
+from cloneproof._lib.clock import check_time, remembered
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import legendre_nodes
 from cloneproof.laws.counts import binomial_window

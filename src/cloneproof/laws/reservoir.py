@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from cloneproof._arrays import FloatArray
+from cloneproof._lib.arrays import FloatArray
 from cloneproof.laws.arithmetic import legendre_nodes, products_of_other_agents
 from cloneproof.laws.best import best_of_atoms
 from cloneproof.laws.draws import AgentPriors, UniformDraws, ValueWeights, weights_of

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cloneproof._arrays import IntArray
+from cloneproof._lib.arrays import IntArray
 from cloneproof.laws.arithmetic import Array, products_of_other_agents
 
 AT_ONCE = 500_000  # numbers of the largest table that is computed at once

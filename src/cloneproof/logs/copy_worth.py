@@ -17,30 +17,30 @@ from typing import Any, Final
 
 import numpy as np
 
-from cloneproof._arrays import FloatArray
-from cloneproof._data import fields_of, to_data
-from cloneproof.analysis.audit.search_result import Witness
-from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.gain import PairedSampling, compared, gain_columns, job_of, payoff_of, source_of_runs
-from cloneproof.engines.black_box import BlackBox
-from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.posterior_blocks import (
-    ERROR,
-    posterior_block_outcomes,
-    posterior_blocks_apply,
-    posterior_seconds,
-)
-from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, RunPlan, drive, run_cost
-from cloneproof.engines.monte_carlo.statistics import Bounds, Estimands, RunTotals, in_groups, served_bounds, with_sum
+from cloneproof._lib.arrays import FloatArray
+from cloneproof._lib.data import fields_of, to_data
+from cloneproof.audits.gain import PairedSampling, compared, gain_columns, job_of, payoff_of, source_of_runs
+from cloneproof.audits.search_result import Witness
 from cloneproof.errors import CloneproofError
+from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.logs.originals import LogOwner, by_segment
 from cloneproof.logs.policy_audit import PolicyAudit, affordable_horizon
 from cloneproof.logs.rates import FittedRates
 from cloneproof.market import Agent, Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms import Mechanism
+from cloneproof.mechanisms.bandits.blocks import (
+    ERROR,
+    posterior_block_outcomes,
+    posterior_blocks_apply,
+    posterior_seconds,
+)
+from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.estimate import Estimate
+from cloneproof.runs.job import Job
+from cloneproof.runs.sampler import ChunkOutcomes, RunPlan, drive, run_cost
+from cloneproof.runs.statistics import Bounds, Estimands, RunTotals, in_groups, served_bounds, with_sum
 
 MOST_RUNS: Final = 200  # of each world
 LEAST_RUNS: Final = 20  # of each world, below which no bounds are stated

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from cloneproof._checks import known
-from cloneproof._data import columns_of, fields_of, to_data
-from cloneproof._tables import Tabular
+from cloneproof._lib.checks import known
+from cloneproof._lib.data import columns_of, fields_of, to_data
+from cloneproof._lib.tables import Tabular
 from cloneproof.errors import LogError
 from cloneproof.logs.attention import PlaceAttention
 from cloneproof.logs.columns import LogColumns

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from cloneproof._groups import joined
+from cloneproof._lib.groups import joined
 from cloneproof.logs.agreement import agreement
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.market.priors import Prior

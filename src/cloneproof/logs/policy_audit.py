@@ -13,22 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from cloneproof._clock import now
-from cloneproof._data import Data
-from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.result import Audit, Verdict
-from cloneproof.analysis.audit.search_result import Witness
-from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.gain import gain
-from cloneproof.analysis.search import Search
-from cloneproof.engines.black_box import BlackBox
-from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.sampler import fitting_horizon
+from cloneproof._lib.clock import now
+from cloneproof._lib.data import Data
+from cloneproof.audits.audit import audit
+from cloneproof.audits.gain import gain
+from cloneproof.audits.result import Audit, Verdict
+from cloneproof.audits.search_result import Witness
 from cloneproof.errors import EngineError
+from cloneproof.evaluation.evaluate import evaluate
+from cloneproof.evaluation.search import Search
 from cloneproof.market import Market
 from cloneproof.market.market import Copies
 from cloneproof.mechanisms import Mechanism
+from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.estimate import Estimate
+from cloneproof.runs.sampler import fitting_horizon
 
 MOST_SEARCHED: Final = 6  # originals of an agent up to which all copies can be searched by closed form
 CONFIDENCE: Final = 0.99  # of the verdict, and again of the figures

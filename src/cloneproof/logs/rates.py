@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import betaincinv, expit, log_expit, logit, softmax
 
-from cloneproof._arrays import FloatArray
+from cloneproof._lib.arrays import FloatArray
 from cloneproof.logs.log import LoggedArm
 from cloneproof.market.priors import Beta, Discrete, Mixture, Point, Prior
 from cloneproof.market.segments import LogOdds

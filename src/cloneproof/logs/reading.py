@@ -10,9 +10,8 @@ from functools import partial
 from os import PathLike
 from typing import Any, Final
 
-from cloneproof._checks import count as checked_count
-from cloneproof._checks import is_one_line
-from cloneproof.engines.deadline import Deadline
+from cloneproof._lib.checks import count as checked_count
+from cloneproof._lib.checks import is_one_line
 from cloneproof.errors import LogError, OutOfTimeError, brief
 from cloneproof.logs.attention import PlaceAttention, by_attention
 from cloneproof.logs.columns import LIKELY_SEGMENTS, LogColumns, chosen_columns
@@ -29,6 +28,7 @@ from cloneproof.logs.statistics import (
     exactness,
     key_of,
 )
+from cloneproof.runs.deadline import Deadline
 
 LONGEST_NAME: Final = 1000  # letters of an agent's or arm's name
 MOST_LOGGED_ARMS: Final = 1_000_000

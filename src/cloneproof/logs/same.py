@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final, get_args
 
 import numpy as np
 
-from cloneproof._checks import number_in
-from cloneproof._data import Data
-from cloneproof._findings import NamedFinding, WithFindings
-from cloneproof._tables import Tabular
+from cloneproof._lib.checks import number_in
+from cloneproof._lib.data import Data
+from cloneproof._lib.findings import NamedFinding, WithFindings
+from cloneproof._lib.tables import Tabular
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.columns import TITLES, guessed_column, named_column
 from cloneproof.logs.sources import LogSource, log_source

@@ -14,18 +14,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from cloneproof._checks import number_in
-from cloneproof._clock import budget_clock
-from cloneproof._data import fields_of, to_data
-from cloneproof._findings import NamedFinding, WithFindings
+from cloneproof._lib.checks import number_in
+from cloneproof._lib.clock import budget_clock
+from cloneproof._lib.data import fields_of, to_data
+from cloneproof._lib.findings import NamedFinding, WithFindings
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.search import Search
-from cloneproof.engines.black_box import BlackBox
-from cloneproof.engines.deadline import Deadline, interrupts_raised
-from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError
+from cloneproof.evaluation.evaluate import evaluate
+from cloneproof.evaluation.search import Search
 from cloneproof.logs.copy_worth import CopyWorth, by_copies_of_log, posterior_market, worth_of_copies
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import (
@@ -46,7 +43,10 @@ from cloneproof.logs.rates import FittedRates, fit_rates
 from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends, check_no_positions
 from cloneproof.mechanisms import Mechanism
-from cloneproof.mechanisms.online.slate import check_takes_positions
+from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.mechanisms.slate import check_takes_positions
+from cloneproof.runs.deadline import Deadline, interrupts_raised
+from cloneproof.runs.estimate import Estimate
 from cloneproof.same.links import Links
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cloneproof._checks import real
+from cloneproof._lib.checks import real
 from cloneproof.errors import MarketError, brief
 from cloneproof.market.priors import Beta, Discrete
 from cloneproof.market.segments import MeanLaw

@@ -11,7 +11,7 @@ from os import PathLike
 from reprlib import Repr
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import HORIZON_LIMIT, NumberRange, WholeRange, count, is_one_line, known, listed, one_of
+from cloneproof._lib.checks import HORIZON_LIMIT, NumberRange, WholeRange, count, is_one_line, known, listed, one_of
 from cloneproof.errors import CloneproofError, MarketError, brief
 from cloneproof.market.alike import check_size, law_of_items
 from cloneproof.market.positions import Positions, places_by_segment

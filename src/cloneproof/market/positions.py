@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from cloneproof._checks import Either, NumberRange, count, listed
+from cloneproof._lib.checks import Either, NumberRange, count, listed
 from cloneproof.errors import CloneproofError, MarketError, brief
 
 MOST_PLACES = 1000  # of a page

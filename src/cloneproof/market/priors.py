@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy
 
-from cloneproof._checks import Either, NumberRange, WholeRange, count, has_form, key_names, known, listed
+from cloneproof._lib.checks import Either, NumberRange, WholeRange, count, has_form, key_names, known, listed
 from cloneproof.errors import MarketError, brief
 
 Atoms = tuple[tuple[float, float], ...]

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy
 
-from cloneproof._checks import Either, NumberRange, has_form, is_one_line, key_names, listed
+from cloneproof._lib.checks import Either, NumberRange, has_form, is_one_line, key_names, listed
 from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.priors import (
     MEAN,

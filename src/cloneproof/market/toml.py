@@ -14,8 +14,8 @@ from typing import Any
 
 import tomli_w
 
-from cloneproof._checks import Either, WholeRange, key_names, toml_tables
-from cloneproof._files import write_whole
+from cloneproof._lib.checks import Either, WholeRange, key_names, toml_tables
+from cloneproof._lib.files import write_whole
 from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
 from cloneproof.market.market import GAP, HORIZON, ORIGINALS, SHARE, Agent, Delays, Ends, Market, checked_market
 from cloneproof.market.positions import POSITIONS_FORM

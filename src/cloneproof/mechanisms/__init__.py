@@ -1,13 +1,13 @@
 """Mechanisms: rules, the mechanisms made of them, the catalogue, and the online session."""
 
+from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, Slots, rule, rule_names
 from cloneproof.mechanisms.catalogue import CATALOGUE, known_mechanism, mechanism
+from cloneproof.mechanisms.committing.parameters import outside_conditions
 from cloneproof.mechanisms.mechanism import Claim, Mechanism
-from cloneproof.mechanisms.online.session import Session, session
-from cloneproof.mechanisms.online.session_file import Decision
-from cloneproof.mechanisms.parameters.theorems import outside_conditions
 from cloneproof.mechanisms.part import Restart, Score
 from cloneproof.mechanisms.restarts.doubling import Doubling
-from cloneproof.mechanisms.rule import PriorityInputs, Rule, Slots, rule, rule_names
+from cloneproof.mechanisms.session import Session, session
+from cloneproof.mechanisms.session_file import Decision
 
 __all__ = [
     "CATALOGUE", "Claim", "Decision", "Doubling", "Mechanism",

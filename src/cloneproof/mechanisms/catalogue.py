@@ -7,12 +7,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import known, one_of, whole
-from cloneproof._discovery import check_options, imported
+from cloneproof._lib.checks import known, one_of, whole
+from cloneproof._lib.discovery import check_options, imported
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market, checked_market
+from cloneproof.mechanisms.bandits.prior import prior_parameters
+from cloneproof.mechanisms.bandits.rule import (
+    Choice,
+    Clock,
+    Order,
+    Rule,
+    known_rule,
+    positive,
+    rounds_number,
+    rule,
+    rule_names,
+)
+from cloneproof.mechanisms.committing.parameters import (
+    Derived,
+    etc_parameters,
+    h_etc_r_parameters,
+    uniform_etc_parameters,
+)
 from cloneproof.mechanisms.mechanism import Claim, Mechanism, SegmentedMechanism
-from cloneproof.mechanisms.parameters.reservoir import (
+from cloneproof.mechanisms.reservoir.parameters import (
     BARS_CLONE_PROOF,
     CLONE_PROOF,
     CONTEST_CLONE_PROOF,
@@ -24,25 +42,7 @@ from cloneproof.mechanisms.parameters.reservoir import (
     reservoir_parameters,
     streams_parameters,
 )
-from cloneproof.mechanisms.parameters.theorems import (
-    Derived,
-    etc_parameters,
-    h_etc_r_parameters,
-    uniform_etc_parameters,
-)
-from cloneproof.mechanisms.parameters.two_level import prior_parameters
 from cloneproof.mechanisms.restarts.doubling import Doubling
-from cloneproof.mechanisms.rule import (
-    Choice,
-    Clock,
-    Order,
-    Rule,
-    known_rule,
-    positive,
-    rounds_number,
-    rule,
-    rule_names,
-)
 from cloneproof.mechanisms.rules.bars import bars as bars_rule
 from cloneproof.mechanisms.rules.best_of_draws import best_of_draws
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule

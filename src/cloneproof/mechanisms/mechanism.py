@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from cloneproof._checks import known
-from cloneproof._schedules import Bar
+from cloneproof._lib.checks import known
+from cloneproof._lib.schedules import Bar
 from cloneproof.errors import MechanismError, brief
+from cloneproof.mechanisms.bandits.rule import Rule, rule_from_dict
 from cloneproof.mechanisms.part import (
     RESTARTS_PACKAGE,
     SCORES_PACKAGE,
@@ -24,7 +25,6 @@ from cloneproof.mechanisms.part import (
     score_from,
     short_spelling,
 )
-from cloneproof.mechanisms.rule import Rule, rule_from_dict
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ from dataclasses import asdict, is_dataclass
 from itertools import count, pairwise, takewhile
 from typing import Any, ClassVar, Final, Self, TypeVar
 
-from cloneproof._checks import known
-from cloneproof._discovery import classes
-from cloneproof._schedules import doubling_epoch
+from cloneproof._lib.checks import known
+from cloneproof._lib.discovery import classes
+from cloneproof._lib.schedules import doubling_epoch
 from cloneproof.errors import MechanismError, brief
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.bandits.rule import Rule
 
 SCORES_PACKAGE: Final = "cloneproof.mechanisms.scores"
 RESTARTS_PACKAGE: Final = "cloneproof.mechanisms.restarts"

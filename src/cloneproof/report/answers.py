@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import singledispatch
 
-from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
-from cloneproof._tables import Tabular
-from cloneproof.analysis.equilibrium import Equilibrium
-from cloneproof.analysis.gain import Gain
-from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table
+from cloneproof._lib.tables import Tabular
+from cloneproof.audits.equilibrium import Equilibrium
+from cloneproof.audits.gain import Gain
 from cloneproof.report.words import copies_sentence, copies_words, error_number, measured, number, sentence, shorten
+from cloneproof.runs.estimate import Estimate, Evaluation
 
 PAYOFFS = "Expected payoffs and regret"
 MOST_ROWS = 20

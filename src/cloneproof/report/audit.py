@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
-from cloneproof.analysis.audit.result import Audit, AuditScope, CopyLimit, InformedGain
-from cloneproof.analysis.audit.search_result import Witness
+from cloneproof._lib.sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
+from cloneproof.audits.result import Audit, AuditScope, CopyLimit, InformedGain
+from cloneproof.audits.search_result import Witness
 from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cloneproof._sections import Figure
-from cloneproof.analysis.audit.result import Audit
-from cloneproof.analysis.audit.search_result import Witness
-from cloneproof.engines.estimate import Estimate
+from cloneproof._lib.sections import Figure
+from cloneproof.audits.result import Audit
+from cloneproof.audits.search_result import Witness
 from cloneproof.report.style import INK, Look, ends_of, give_room, look, spread, thousands
 from cloneproof.report.words import copies_words, number, percent
+from cloneproof.runs.estimate import Estimate
 
 if TYPE_CHECKING:  # Matplotlib loads with the first figure that is drawn
     from matplotlib.axes import Axes

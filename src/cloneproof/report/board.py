@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from cloneproof._findings import WithFindings
-from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table
+from cloneproof._lib.findings import WithFindings
+from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table
 from cloneproof.boards.advice import NAMES, SHOWN, BoardAdvice
 from cloneproof.boards.earned import APART, NEAR_IF_EQUAL, Earned
 from cloneproof.boards.inflation import VariantInflation
 from cloneproof.boards.rules import NUMBERS, SPREAD, RuleRow
 from cloneproof.boards.study import BoardStudy
 from cloneproof.boards.variants import VariantGain, signed
-from cloneproof.engines.estimate import Estimate
 from cloneproof.report.style import Series, lines_figure
 from cloneproof.report.words import FIXED, not_shown, sentence, what_to_do
+from cloneproof.runs.estimate import Estimate
 
 MOST_PRODUCERS: Final = 12  # in the table: the first of the board, and as many who gain most
 LEAST_HEIGHT: Final = 0.1  # ranks that an axis of gains spans at least

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
+from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table
 from cloneproof.boards.copies import COMMON, LEAST_SHARED, LEAST_TIES, NEAR, BoardCopies, LikePair
 from cloneproof.report.words import sentence
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cloneproof._sections import Figure, Paragraph, Section, Table
+from cloneproof._lib.sections import Figure, Paragraph, Section, Table
 from cloneproof.advice.recommendation import FrontierRow
-from cloneproof.engines.estimate import Estimate
 from cloneproof.report.style import MUTED, ends_of, look, powers
 from cloneproof.report.words import FIXED, MINUS, regret_words
+from cloneproof.runs.estimate import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

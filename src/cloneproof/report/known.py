@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from cloneproof._findings import WithFindings
-from cloneproof._sections import Paragraph, Section, SectionPart, Table
+from cloneproof._lib.findings import WithFindings
+from cloneproof._lib.sections import Paragraph, Section, SectionPart, Table
 
 MOST_NEW: Final = 12  # ids that are named
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table
+from cloneproof._lib.sections import Facts, Paragraph, Points, Section, SectionPart, Table
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.report.words import NARROW, not_shown, sentence, shorten
 

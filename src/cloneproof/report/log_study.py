@@ -11,15 +11,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from cloneproof._sections import Paragraph, Points, Result, Section, SectionPart, Table
-from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
+from cloneproof._lib.sections import Paragraph, Points, Result, Section, SectionPart, Table
 from cloneproof.logs.agreement import ONE_ITEM_SPREAD, UNLIKELY
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import Lookalikes, studied_segments
 from cloneproof.logs.policy_audit import PolicyAudit
 from cloneproof.logs.study import LogStudy
+from cloneproof.mechanisms.bandits.blocks import ERROR
 from cloneproof.report.log import LONGEST_NAME, log_words
 from cloneproof.report.words import (
     FIXED,
@@ -34,6 +33,7 @@ from cloneproof.report.words import (
     sentence,
     shorten,
 )
+from cloneproof.runs.estimate import Estimate
 
 MOST_GROUPS: Final = 12  # findings, and items that look alike
 SHORT: Final = 0.99  # of the log's rounds; a worth over fewer says so

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from cloneproof._sections import Figure, Result, Section
+from cloneproof._lib.sections import Figure, Result, Section
 from cloneproof._version import package_versions
 from cloneproof.report.words import printable
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
+from cloneproof._lib.sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
 from cloneproof.advice.recommendation import NOTHING, TOLERANCE, AssessedMechanism, Recommendation, terms_toml
 from cloneproof.advice.regret import best_reward
 from cloneproof.market.priors import Mixture, Prior

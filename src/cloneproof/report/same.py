@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
+from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table
 from cloneproof.logs.same import SameItems
 from cloneproof.report.words import shorten
 from cloneproof.same.links import SameLink

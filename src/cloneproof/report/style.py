@@ -18,9 +18,9 @@ from zlib import crc32
 
 from markupsafe import Markup
 
-from cloneproof._sections import Figure
-from cloneproof.engines.estimate import Estimate
+from cloneproof._lib.sections import Figure
 from cloneproof.report.words import SUPERSCRIPTS
+from cloneproof.runs.estimate import Estimate
 
 if TYPE_CHECKING:  # Matplotlib loads with the first figure that is drawn
     from matplotlib.axes import Axes

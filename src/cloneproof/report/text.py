@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from rich.cells import cell_len
 
-from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
+from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
 from cloneproof.report.words import FIXED, NARROW, printable
 
 WIDTH = 100  # of a line of words, at most

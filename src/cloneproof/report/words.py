@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from cloneproof._sections import Paragraph, Section, Table
-from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, Reason
-from cloneproof.analysis.gain import Finding
-from cloneproof.engines.estimate import Estimate
+from cloneproof._lib.sections import Paragraph, Section, Table
+from cloneproof.audits.gain import Finding
+from cloneproof.audits.result import Audit, AuditScope, AuditState, Reason
 from cloneproof.market.market import Agent
 from cloneproof.market.priors import Mixture
 from cloneproof.market.segments import MeanLaw, SegmentPriors, SegmentVectors
+from cloneproof.runs.estimate import Estimate
 
 MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces at which no line breaks
 KEPT = frozenset(("\n", NARROW, FIXED))  # what is no letter and stays
@@ -129,7 +129,7 @@ def error_number(estimate: Estimate) -> str:
 def measured(estimate: Estimate, sign: bool = False) -> str:
     """Return the value and its error, in the digits that the error leaves.
 
-    >>> from cloneproof.engines.estimate import Estimate
+    >>> from cloneproof.runs.estimate import Estimate
     >>> gains = [Estimate(553.4, error, "confidence", "runs") for error in (397.0, 2.31, math.inf)]
     >>> [measured(gain, sign=True).replace(FIXED, " ") for gain in gains]
     ['+553 ± 400', '+553.4 ± 2.4', '+553.4 (few runs: no interval)']

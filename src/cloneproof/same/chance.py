@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._lib.arrays import FloatArray, IntArray
 from cloneproof.same.likeness import LARGE, Pairs, shops
 
 BoolArray = NDArray[np.bool_]

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._lib.arrays import FloatArray, IntArray
 from cloneproof.same.chance import BoolArray
 
 SPREAD: Final = 0.14  # standard deviation of one item's log-odds between two entries of it

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._lib.arrays import FloatArray, IntArray
 from cloneproof.same.words import CODE, NUMBER, PLAIN, Catalogue
 
 LEAST: Final = 0.3  # cosine of candidates

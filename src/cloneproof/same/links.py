@@ -10,8 +10,8 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from cloneproof._arrays import IntArray
-from cloneproof._data import Data
+from cloneproof._lib.arrays import IntArray
+from cloneproof._lib.data import Data
 from cloneproof.same.chance import Chances, chances
 from cloneproof.same.judging import (
     CONTRADICTS,

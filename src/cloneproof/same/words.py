@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._lib.arrays import FloatArray, IntArray
 
 PLAIN, NUMBER, CODE = 0, 1, 2  # kinds of words
 FILLED: Final = 0.25  # of its rarity

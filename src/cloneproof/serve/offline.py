@@ -17,11 +17,11 @@ from sys import intern
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from cloneproof._checks import known
-from cloneproof._files import check_place
-from cloneproof.engines.deadline import Deadline
+from cloneproof._lib.checks import known
+from cloneproof._lib.files import check_place
 from cloneproof.errors import OutOfTimeError, ServeError
 from cloneproof.mechanisms import Mechanism
+from cloneproof.runs.deadline import Deadline
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket

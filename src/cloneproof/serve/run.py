@@ -17,7 +17,7 @@ from typing import Final, Literal, Self
 import msgspec
 import uvicorn
 
-from cloneproof._checks import count, number_in, toml_tables
+from cloneproof._lib.checks import count, number_in, toml_tables
 from cloneproof.errors import ServeError, brief
 from cloneproof.serve.http.app import App, Starting
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 
-from cloneproof._checks import count
+from cloneproof._lib.checks import count
 from cloneproof.errors import SweepError, brief
 
 

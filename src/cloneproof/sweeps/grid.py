@@ -25,18 +25,18 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 import tomli_w
 
-from cloneproof._checks import known, one_of, toml_tables, whole
-from cloneproof.analysis.audit.question import OpponentsName, checked_question
-from cloneproof.analysis.evaluate import EngineName
-from cloneproof.analysis.search import Search
-from cloneproof.engines.monte_carlo.sampler import check_sampling
+from cloneproof._lib.checks import known, one_of, toml_tables, whole
+from cloneproof.audits.question import OpponentsName, checked_question
 from cloneproof.errors import CloneproofError, MechanismError, SweepError, brief
+from cloneproof.evaluation.evaluate import EngineName
+from cloneproof.evaluation.search import Search
 from cloneproof.market.market import Market, full_copies
 from cloneproof.market.toml import load_market, market_from_toml, market_to_toml
 from cloneproof.mechanisms.catalogue import mechanism as by_name
 from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.streams import checked_seed
+from cloneproof.mechanisms.streams import checked_seed
+from cloneproof.runs.sampler import check_sampling
 from cloneproof.sweeps.tasks import mechanism_text, plain
 
 T = TypeVar("T")

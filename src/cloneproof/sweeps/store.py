@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cloneproof._files import checked_path
+from cloneproof._lib.files import checked_path
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.tasks import Answer
 

@@ -19,11 +19,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cloneproof._checks import count
-from cloneproof._processes import process_pool
-from cloneproof._sources import code_version
-from cloneproof.engines.monte_carlo.sampler import DeviceName, InlineExecutor, available_threads, checked_device
+from cloneproof._lib.checks import count
+from cloneproof._lib.processes import process_pool
+from cloneproof._lib.sources import code_version
 from cloneproof.errors import SweepError, brief
+from cloneproof.runs.sampler import DeviceName, InlineExecutor, available_threads, checked_device
 from cloneproof.sweeps.grid import load_grid, points_of
 from cloneproof.sweeps.store import Store, open_store
 from cloneproof.sweeps.table import COLUMNS, SweepSummary, SweepTable, point_rows

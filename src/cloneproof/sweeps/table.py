@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cloneproof._checks import one_of
-from cloneproof._files import check_place, write_whole
-from cloneproof._sections import Paragraph, Section, Table
-from cloneproof._tables import Tabular
+from cloneproof._lib.checks import one_of
+from cloneproof._lib.files import check_place, write_whole
+from cloneproof._lib.sections import Paragraph, Section, Table
+from cloneproof._lib.tables import Tabular
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.grid import GridPoint
 from cloneproof.sweeps.tasks import Answer

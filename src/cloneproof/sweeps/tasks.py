@@ -15,21 +15,21 @@ from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cloneproof._sources import code_version, source_digest
-from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.question import AlsoName
-from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.gain import PairedSampling, sampled_gain
-from cloneproof.analysis.search import Search
-from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.sampler import DeviceName
+from cloneproof._lib.sources import code_version, source_digest
+from cloneproof.audits.audit import audit
+from cloneproof.audits.deviations import CopiesOf
+from cloneproof.audits.gain import PairedSampling, sampled_gain
+from cloneproof.audits.question import AlsoName
 from cloneproof.errors import CloneproofError, EngineError, SweepError
+from cloneproof.evaluation.evaluate import evaluate
+from cloneproof.evaluation.search import Search
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.market.toml import market_from_toml
+from cloneproof.mechanisms.bandits.rule import Rule, installed_rules, rule, rule_from_dict
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
-from cloneproof.mechanisms.rule import Rule, installed_rules, rule, rule_from_dict
 from cloneproof.report.words import scope_words
+from cloneproof.runs.estimate import Estimate
+from cloneproof.runs.sampler import DeviceName
 
 Answer = dict[str, Any]
 """What is known of a point, as JSON has it: `estimates` as (quantity, agent, estimate), `engine`, `notes`, and of an

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, Literal
 
-from cloneproof._checks import NumberRange
-from cloneproof._discovery import call, factories, formula_of
+from cloneproof._lib.checks import NumberRange
+from cloneproof._lib.discovery import call, factories, formula_of
 from cloneproof.errors import MarketError
 
 FAMILIES_PACKAGE = "cloneproof.market.rewards"

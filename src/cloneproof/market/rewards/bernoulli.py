@@ -1,6 +1,6 @@
 """Bernoulli rewards: a click or none."""
 
-from cloneproof._discovery import formula
+from cloneproof._lib.discovery import formula
 from cloneproof.market.rewards import RewardFamily
 
 

@@ -2,7 +2,7 @@
 
 import scipy
 
-from cloneproof._discovery import formula
+from cloneproof._lib.discovery import formula
 from cloneproof.market.rewards import RewardFamily, positive
 
 

@@ -1,6 +1,6 @@
 """Deterministic rewards: every pull pays the mean. The paper's counterexamples use them."""
 
-from cloneproof._discovery import formula
+from cloneproof._lib.discovery import formula
 from cloneproof.market.rewards import RewardFamily
 
 

@@ -4,7 +4,7 @@ import math
 
 import scipy
 
-from cloneproof._discovery import formula
+from cloneproof._lib.discovery import formula
 from cloneproof.market.rewards import RewardFamily, positive
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.part import Restart
-from cloneproof.mechanisms.rule import Rule
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from cloneproof.bounds import doubling_arm_rounds
 from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.bandits.rule import Rule, positive
 from cloneproof.mechanisms.part import DoublingEpochs
-from cloneproof.mechanisms.rule import Rule, positive
 
 
 @dataclass(frozen=True)

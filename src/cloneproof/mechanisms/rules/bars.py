@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cloneproof._checks import number_in
-from cloneproof._discovery import formula
-from cloneproof._schedules import bar_of
+from cloneproof._lib.checks import number_in
+from cloneproof._lib.discovery import formula
+from cloneproof._lib.schedules import bar_of
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.rule import PriorityInputs, Rule, Slots, positive, rounds_number
+from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, Slots, positive, rounds_number
 
 LOWEST_BAR = 1e-9  # so that a click earns a billion points at most
 LARGEST_STAKE = 1e6  # clicks

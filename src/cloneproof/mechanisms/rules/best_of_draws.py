@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloneproof.mechanisms.rule import Rule, Slots, rounds_number
+from cloneproof.mechanisms.bandits.rule import Rule, Slots, rounds_number
 from cloneproof.mechanisms.rules.etc import average
 
 

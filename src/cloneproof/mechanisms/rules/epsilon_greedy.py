@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cloneproof._discovery import formula
-from cloneproof.mechanisms.rule import Numbers, PriorityInputs, Rule, positive
+from cloneproof._lib.discovery import formula
+from cloneproof.mechanisms.bandits.rule import Numbers, PriorityInputs, Rule, positive
 
 
 @formula("epsilon-greedy")

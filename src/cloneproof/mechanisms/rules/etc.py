@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import get_args
 
-from cloneproof._checks import one_of
-from cloneproof._discovery import formula
+from cloneproof._lib.checks import one_of
+from cloneproof._lib.discovery import formula
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.rule import Choice, Order, PriorityInputs, Rule, rounds_number
+from cloneproof.mechanisms.bandits.rule import Choice, Order, PriorityInputs, Rule, rounds_number
 
 
 @formula("mean")

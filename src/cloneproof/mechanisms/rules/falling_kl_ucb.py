@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloneproof.mechanisms.rule import Rule, Slots, positive, rounds_number
+from cloneproof.mechanisms.bandits.rule import Rule, Slots, positive, rounds_number
 from cloneproof.mechanisms.rules.steady_kl_ucb import index
 
 

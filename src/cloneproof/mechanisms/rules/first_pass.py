@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cloneproof._checks import HORIZON_LIMIT, count, number_in
+from cloneproof._lib.checks import HORIZON_LIMIT, count, number_in
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.rule import Rule, Slots, rounds_number
+from cloneproof.mechanisms.bandits.rule import Rule, Slots, rounds_number
 from cloneproof.mechanisms.rules.etc import average
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from cloneproof._discovery import formula
-from cloneproof.mechanisms.arithmetic import KL_MARGIN, kl_exceeds, kl_upper_bound
-from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
+from cloneproof._lib.discovery import formula
+from cloneproof.laws.logarithm import KL_MARGIN, kl_exceeds, kl_upper_bound
+from cloneproof.mechanisms.bandits.rule import Clock, PriorityInputs, Rule, positive
 
 
 @formula("kl-ucb")

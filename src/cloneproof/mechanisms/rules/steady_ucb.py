@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from cloneproof._discovery import formula
-from cloneproof.mechanisms.arithmetic import ln, root_exceeds
-from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, rounds_number
+from cloneproof._lib.discovery import formula
+from cloneproof.laws.logarithm import ln, root_exceeds
+from cloneproof.mechanisms.bandits.rule import Order, PriorityInputs, Rule, positive, rounds_number
 
 
 @formula("steady-ucb")

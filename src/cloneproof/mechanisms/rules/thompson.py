@@ -2,11 +2,11 @@
 
 import math
 
-from cloneproof._checks import number_in
-from cloneproof._discovery import formula
+from cloneproof._lib.checks import number_in
+from cloneproof._lib.discovery import formula
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.arithmetic import beta_variate
-from cloneproof.mechanisms.rule import PriorityInputs, Rule
+from cloneproof.laws.logarithm import beta_variate
+from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule
 
 
 @formula("posterior")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from cloneproof._discovery import formula
+from cloneproof._lib.discovery import formula
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.arithmetic import root_exceeds
-from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
+from cloneproof.laws.logarithm import root_exceeds
+from cloneproof.mechanisms.bandits.rule import Clock, PriorityInputs, Rule, positive
 
 PAPERS_CONSTANT = 2.0
 

@@ -1,7 +1,7 @@
 """Uniform choice."""
 
-from cloneproof._discovery import formula
-from cloneproof.mechanisms.rule import PriorityInputs, Rule
+from cloneproof._lib.discovery import formula
+from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule
 
 
 @formula("none")

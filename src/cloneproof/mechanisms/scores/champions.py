@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.bandits.rule import Rule, rounds_number
 from cloneproof.mechanisms.part import Score
-from cloneproof.mechanisms.rule import Rule, rounds_number
 
 
 @dataclass(frozen=True)

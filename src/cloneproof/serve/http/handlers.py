@@ -17,7 +17,7 @@ import msgspec
 from cloneproof._version import __version__
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
-from cloneproof.mechanisms.online.levels import TICK_BITS
+from cloneproof.mechanisms.bandits.levels import TICK_BITS
 from cloneproof.serve import messages as m
 from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market import limits

@@ -26,7 +26,7 @@ from prometheus_client import Counter, Histogram, disable_created_metrics, gener
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from cloneproof._checks import one_of
+from cloneproof._lib.checks import one_of
 from cloneproof.errors import ServeError
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.writer.queue import BUCKETS

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, TypeVar
 
 from cloneproof.errors import MechanismError, NobodyLeftError, PausedError, Refused
 from cloneproof.mechanisms import Session
-from cloneproof.mechanisms.online.registration import check_takes_weights
-from cloneproof.mechanisms.online.session import session
+from cloneproof.mechanisms.registration import check_takes_weights
+from cloneproof.mechanisms.session import session
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice, registration_digest, session_key
 from cloneproof.serve.market.registry import (

@@ -22,12 +22,12 @@ from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms import Mechanism, known_mechanism
+from cloneproof.mechanisms.committing.parameters import SMALLEST_GAP
 from cloneproof.mechanisms.mechanism import SegmentedMechanism
-from cloneproof.mechanisms.online.registration import MOST_WEIGHT
-from cloneproof.mechanisms.online.slate import checked_attention, places_of
-from cloneproof.mechanisms.online.streams import SEED_LIMIT
-from cloneproof.mechanisms.online.terms import Terms
-from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
+from cloneproof.mechanisms.registration import MOST_WEIGHT
+from cloneproof.mechanisms.slate import checked_attention, places_of
+from cloneproof.mechanisms.streams import SEED_LIMIT
+from cloneproof.mechanisms.terms import Terms
 
 SeasonState = Literal["open", "running", "settled"]
 Role = Literal["platform", "agent", "auditor"]

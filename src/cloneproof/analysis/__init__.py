@@ -1,1 +1,0 @@
-"""Questions about a mechanism in a market."""

@@ -1,1 +1,0 @@
-"""The audit: whether an agent can profit from registering copies, by how much, and how sure that is."""

@@ -1,0 +1,1 @@
+"""What pays: gains of deviations, audits, equilibria, conformance."""

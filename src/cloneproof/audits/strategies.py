@@ -1,0 +1,320 @@
+"""Three strategies of the audit: `by_theorem`, `exact` and `sampled`.
+
+If a theorem on slots speaks about every agent, a few deviations show what copies cost. The exact strategy
+computes honest payoffs, then every vector of copies. Sampling answers everything if no exact engine applies, or
+confirms the best find of a quadrature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any
+
+from cloneproof.audits.arguments import (
+    ON_SLOTS,
+    against_anybody,
+    limit_worlds,
+    more_vectors,
+)
+from cloneproof.audits.copy_vectors import CopyVector, OriginalKinds, grid, ladders
+from cloneproof.audits.gain import compared, exact_payoffs, payoff_of
+from cloneproof.audits.question import AuditCase, Question
+from cloneproof.audits.race import race
+from cloneproof.audits.race_state import ALPHA, RaceEntry
+from cloneproof.audits.search_result import (
+    ExactResult,
+    FoundDeviations,
+    KnownArguments,
+    SearchResult,
+    Witness,
+    argued_result,
+    best_of,
+)
+from cloneproof.audits.theorems import Argument, Basis, rounds_are_given
+from cloneproof.errors import EngineError
+from cloneproof.evaluation.evaluate import ExactEngine, evaluate, exact_evaluations
+from cloneproof.evaluation.search import Answers, Search, run_search, until_interrupted
+from cloneproof.market.market import full_copies
+from cloneproof.mechanisms.own.black_box import BlackBoxJob, black_box_runs
+from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.estimate import Evaluation
+from cloneproof.runs.job import Job
+from cloneproof.runs.sampler import ChunkOutcomes, available_threads, nothing_sampled, run_source
+
+HONEST_PART = 0.5  # Honest payoffs may take this part of the budget; what takes longer is sampled.
+LONGEST_RUNG = {"closed-form": 0.5, "tree": 2.0, "auto": 0.5}  # A ladder ends at a rung that takes more seconds.
+LONGEST_RUNG_PART = 0.05  # A rung may take this part of the budget even if it is longer than that.
+MOST_DIGITS = 6.0  # The tree is not asked about a number of states with more digits.
+MANY_COPIES = 1000  # Under the scan theorem this many copies of one original are evaluated.
+OTHERS_LISTS = ((1, 1), (2, 2), (4, 4), (16, 16), (16, 1))  # how often the others register their first, and the rest
+MOST_STEPPED = 10**8  # Longer runs are not stepped through: the table of their logarithms takes 0.8 GB.
+CHECKING_PART = 0.1  # Samples that only check arguments, which settle every case, have this part of the budget.
+FIRST_ROUNDS = 64  # A black box plays this many rounds in this process, so that its errors show before others start.
+FASTEST = 10**8  # No kernel plays more rounds a second.
+
+
+def honest_evaluation(case: AuditCase, seconds: float | None) -> tuple[Evaluation, ExactEngine] | None:
+    """Honest payoffs, and the engine; None if no exact engine is fast enough."""
+    engine: ExactEngine = "closed-form" if _too_many_states(case) else "auto"
+    try:
+        with Deadline(seconds).for_engines():
+            evaluations, _ = exact_evaluations([case.under], case.copies(case.kinds.honest), engine)
+    except EngineError:
+        return None
+    (evaluation,) = evaluations.values()
+    if evaluation.engine == "closed-form":
+        return evaluation, "closed-form"
+    return evaluation, "tree" if evaluation.engine == "tree" else "auto"
+
+
+def _too_many_states(case: AuditCase) -> bool:
+    """Return whether the tree would certainly refuse, judged by its size; the tree itself can take seconds to find out.
+
+    Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits.
+    """
+    market = case.market
+    if market.segments:
+        return any(map(_too_many_states, case.by_segment.values()))
+    sure = market.family.law == "point"
+    sure = sure or all(agent.support is not None and set(agent.support) <= {0.0, 1.0} for agent in market.agents)
+    if sure or any(rule.commits for rule in case.mechanism.rules):
+        return False
+    slots = case.mechanism.draws * len(market.agents)
+    power = 2 * (slots or market.originals + 1) - 1
+    return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
+
+
+def exact(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
+    """Strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation."""
+    within = None if clock.left is None else HONEST_PART * clock.left
+    honest = None if question.box is not None else honest_evaluation(question.searched[0], within)
+    if honest is None:
+        return None
+    (evaluation, engine), elementary = honest, _elementary(arguments)
+    results: list[ExactResult] = []
+    for case, in_time in clock.shared_by(question.searched):
+        paid = payoff_of(evaluation, case.name)
+        more = more_vectors(case, paid, elementary, question.tolerance)  # those that make the search complete
+        vectors = list(dict.fromkeys([*grid(case.kinds, search.copies)[0], *more]))
+        start = ExactResult(case, engine, paid, elementary.get(case))
+        results.append(search_vectors(start, vectors, ladders(case.kinds, case.horizon), in_time))
+    if not any(result.evaluated for result in results):
+        return None
+    if clock.interrupted:
+        return FoundDeviations(tuple(results))
+    return FoundDeviations(tuple(confirm_heuristics(results, question.tolerance, search, clock)))
+
+
+def search_vectors(
+    start: ExactResult, vectors: Sequence[CopyVector], rungs: Sequence[Sequence[CopyVector]], clock: Deadline
+) -> ExactResult:
+    """Evaluate the vectors, and each ladder until an engine refuses or a rung takes too long."""
+    every, engine = [*vectors, *chain(*rungs)], start.engine
+    long = max(LONGEST_RUNG[engine], LONGEST_RUNG_PART * (clock.budget or 0.0))
+
+    def evaluate_vector(vector: CopyVector) -> Witness:
+        for smaller, why in answers.left_out.items() if engine == "tree" else ():
+            if all(few <= many for few, many in zip(smaller, vector, strict=True)):
+                raise EngineError(why)  # the tree only grows with the arms
+        return witness_of(start, vector)
+
+    def proposals() -> Iterator[CopyVector]:
+        """Yield the vectors, then the rungs of one ladder after the other."""
+        for number, vector in enumerate(chain(vectors, *(answers.climb(ladder, long) for ladder in rungs)), start=1):
+            yield vector
+            clock.tell(number, len(every), f"{start.agent}: copies {vector}")
+
+    answers = Answers[CopyVector, Witness](evaluate_vector, clock)
+    with until_interrupted(clock):
+        run_search(answers, proposals())
+    if clock.spent:
+        why = "interrupted" if clock.interrupted else f"the {clock.words} were over"
+        for vector in every:
+            if vector not in answers.evaluated:
+                answers.left_out.setdefault(vector, why)
+    return replace(start, evaluated=dict(answers.evaluated), left_out=answers.left_out)
+
+
+def witness_of(result: ExactResult, vector: CopyVector) -> Witness:
+    """Return what a vector gains, by the engine of the result."""
+    case, deviation = result.case, result.case.deviation(vector)
+    paid = exact_payoffs([case.under], deviation, result.engine)[case.horizon]
+    return Witness.of(deviation, case.market, compared(result.honest, paid))
+
+
+def by_theorem(
+    question: Question, arguments: KnownArguments, search: Search, clock: Deadline
+) -> FoundDeviations | None:
+    """Strategy: a few deviations, if a theorem on slots bounds what copies gain for every agent.
+
+    That is the scan theorem, by which they gain nothing, or the ceiling of an index or bars until a random end, proven
+    or computed; both hold against any opponents. The verdict rests on it. Where nothing is gained, the deviations are
+    evaluated if they have a closed form and show what copies cost; one that pays would be a bug.
+    """
+    if any(case not in arguments or arguments[case].basis not in ON_SLOTS for case in question.searched):
+        return None
+    results = [_few_deviations(case, arguments[case], clock) for case in question.searched]
+    return FoundDeviations(tuple(results), by_scan=True)
+
+
+def by_lists(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
+    """Strategy against any opponents: copies of each agent while the others register some lists, until one pays.
+
+    None if the others do not matter, or a proof covers any of them: then it is enough to search against the market.
+    """
+    cases = question.searched
+    if all(rounds_are_given(case) or against_anybody(case, arguments.get(case)) for case in cases):
+        return None
+    results, notes = list[SearchResult](), dict[str, None]()
+    for first, rest in OTHERS_LISTS:
+        if results and clock.spent:
+            break
+        lists = {agent.name: (first, *(rest,) * (agent.count - 1)) for agent in question.market.agents}
+        for case in cases:
+            others = {name: own for name, own in lists.items() if name != case.name and set(own) != {1}}
+            asked = replace(case, others=others) if others else case
+            if asked.others == {} and first > 1:
+                continue
+            alone = replace(question, cases={case.name: asked}, representatives={case.name: case.name})
+            in_time = clock.share(len(OTHERS_LISTS))
+            found = exact(alone, {}, search, in_time) or sampled(alone, {}, search, in_time)
+            results += found.results
+            notes |= dict.fromkeys(found.notes)
+        if any(result.paying(question.tolerance) for result in results):
+            break
+    return FoundDeviations(tuple(results), tuple(notes))
+
+
+def few_vectors(kinds: OriginalKinds) -> list[CopyVector]:
+    """Return a second copy of the first original, of all but the last, and many copies of the first.
+
+    >>> few_vectors(OriginalKinds((0, 0, 0)))
+    [(2, 1, 1), (2, 2, 1), (1000, 1, 1)]
+    """
+    rest = kinds.honest[1:]
+    vectors = [(2, *rest), (*(2 for _ in rest), 1) if rest else (2,), (MANY_COPIES, *rest)]
+    return list(dict.fromkeys(vectors))
+
+
+def _few_deviations(case: AuditCase, argument: Argument, clock: Deadline) -> SearchResult:
+    """Evaluate them by the closed form if it applies and they gain nothing."""
+    vectors, honest = few_vectors(case.kinds), case.deviation(case.kinds.honest)
+    if argument.most > 0:
+        return argued_result(case, vectors[0], argument)
+    try:
+        with clock.for_engines():
+            paid = exact_payoffs([case.under], honest, "closed-form")[case.horizon]
+            result = ExactResult(case, "closed-form", paid, argument)
+            return replace(result, evaluated={vector: witness_of(result, vector) for vector in vectors})
+    except EngineError:
+        return argued_result(case, vectors[0], argument)
+
+
+def sampled(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
+    """Strategy: one race of all agents, except those that an elementary argument covers."""
+    cases = question.searched
+    if question.box is not None:
+        short = question.market.with_horizon(min(FIRST_ROUNDS, question.market.horizon))
+        evaluate(short, question.box, search=Search(runs=1))  # run once here, so obvious errors surface immediately
+        with black_box_runs(available_threads(), clock.left) as play:
+            return FoundDeviations(tuple(sampled_results(cases, arguments, question.tolerance, search, clock, play)))
+    jobs = [Job(case.market, case.mechanism, full_copies(case.market.agents, None)) for case in cases]
+    source = run_source(search.device, jobs, None)
+    results = sampled_results(cases, arguments, question.tolerance, search, clock, source.ahead())
+    return FoundDeviations(tuple(results), tuple(source.notes))
+
+
+def sampled_results(
+    cases: Sequence[AuditCase],
+    arguments: KnownArguments,
+    tolerance: float,
+    search: Search,
+    clock: Deadline,
+    play: ChunkOutcomes[Any],
+) -> list[SearchResult]:
+    """Race all candidates; return a result for each case."""
+    elementary = _elementary(arguments)
+    argued: list[SearchResult] = []
+    candidates: list[RaceEntry] = []
+    for case in cases:
+        vectors = _vectors(case, search.copies)
+        if case in elementary:
+            argued.append(argued_result(case, vectors[0], elementary[case]))
+            continue
+        wanted = dict.fromkeys([*vectors, *limit_worlds(case).values()])
+        candidates += [RaceEntry(case, vector) for vector in wanted]
+    _check_size((entry.case for entry in candidates), clock)
+    budget = None if clock.left is None else max(clock.left, 1e-3)
+    if budget is not None and all(entry.case in arguments and arguments[entry.case].settles for entry in candidates):
+        budget *= CHECKING_PART
+    raced = race(candidates, tolerance, search, clock, budget, play=play)
+    results = [*argued, *(_with_argument(result, arguments) for result in raced)]
+    if not clock.interrupted and not any(result.evaluated for result in results):
+        raise nothing_sampled(_first_pair(cases[0]), clock)
+    return results
+
+
+def _first_pair(case: AuditCase) -> list[Any]:
+    """Return the runs of a pair: the honest world, and one with a second arm of each original."""
+    kind: type[Any] = Job if case.box is None else BlackBoxJob
+    return [kind(case.market, case.played, case.copies((number,) * len(case.kinds.honest))) for number in (1, 2)]
+
+
+def _with_argument(result: SearchResult, arguments: KnownArguments) -> SearchResult:
+    """Return the result with the argument of its case.
+
+    A case that an argument settles and of which nothing was played in time is argued, as it would be with more time.
+    """
+    case, argument = result.case, arguments.get(result.case)
+    if argument is not None and argument.settles and result.honest is None:
+        first, *others = result.left_out
+        argued = argued_result(case, first, argument)
+        return replace(argued, left_out={vector: result.left_out[vector] for vector in others})
+    return replace(result, argument=_elementary(arguments).get(case))
+
+
+def _elementary(arguments: KnownArguments) -> KnownArguments:
+    """Return the elementary arguments, which make a search unnecessary."""
+    return {case: argument for case, argument in arguments.items() if argument.basis is Basis.ELEMENTARY}
+
+
+def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:
+    """Refuse runs that are too long to step through, or of which the budget does not afford a single pair."""
+    for case in islice(cases, 1):  # all are of one market
+        if any(rule.commits for rule in case.mechanism.rules):
+            continue  # a commitment costs no rounds
+        if case.horizon > MOST_STEPPED:
+            raise EngineError(
+                f"expected runs of at most {MOST_STEPPED} rounds where each round is stepped, got {case.horizon}; "
+                "ask for a shorter horizon"
+            )
+        if clock.budget is not None and 2 * case.horizon / FASTEST > clock.budget:
+            raise nothing_sampled(_first_pair(case), clock)
+
+
+def confirm_heuristics(
+    results: Sequence[ExactResult], tolerance: float, search: Search, clock: Deadline
+) -> list[ExactResult]:
+    """Sample the most promising deviation of each agent if errors are heuristic."""
+    tried = [result.witnesses for result in results]
+    unsure = [witnesses for witnesses in tried if any(witness.gain.heuristic for witness in witnesses)]
+    level = ALPHA / max(1, len(unsure))
+    confirmed = {result.agent: result for result in results}
+    for best in map(best_of, unsure):
+        if best.gain.value <= 0 or clock.spent:
+            continue
+        result, budget = confirmed[best.agent], None if clock.budget is None else clock.left
+        (raced,) = race([RaceEntry(result.case, best.copies)], tolerance, search, clock, budget, level)
+        confirmed[best.agent] = replace(
+            result.with_witnesses(raced.evaluated), samples={**result.samples, **raced.samples}
+        )
+    return list(confirmed.values())
+
+
+def _vectors(case: AuditCase, max_copies: int) -> list[CopyVector]:
+    """Return the grid and the ladders, cheapest first, so a short budget drops the expensive ones."""
+    rungs = [vector for ladder in ladders(case.kinds, case.horizon) for vector in ladder]
+    return sorted({*grid(case.kinds, max_copies)[0], *rungs}, key=lambda vector: (sum(vector), vector))

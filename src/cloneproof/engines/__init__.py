@@ -1,1 +1,0 @@
-"""Engines: how a market and a mechanism become numbers."""

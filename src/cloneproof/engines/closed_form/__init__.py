@@ -1,1 +1,0 @@
-"""Exact payoffs of mechanisms that explore and then commit, without simulation."""

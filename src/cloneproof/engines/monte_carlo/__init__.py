@@ -1,1 +1,0 @@
-"""Monte Carlo: compiled kernels over chunks of runs."""

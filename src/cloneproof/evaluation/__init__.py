@@ -1,0 +1,1 @@
+"""What is expected: by a law, a small tree, or runs."""

@@ -1,0 +1,1 @@
+"""Bandits: a rule that ranks, on one level or two."""

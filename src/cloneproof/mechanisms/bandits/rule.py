@@ -1,0 +1,401 @@
+"""Rules: how one level picks among its candidates.
+
+A level (all agents, the arms of one agent, or all arms of a flat mechanism) first gives every candidate `explore`
+rounds, then picks the candidate with the highest priority. Ties go to the candidates with the fewest rewards
+outstanding (decisions whose reward has not arrived yet), then to one of them at random. The priority is a pure function
+`priority(inputs, *parameters) -> number`, so that the session, a compiled kernel and a state tree can all use it.
+`PriorityInputs` lists what it may look at. Rules get the mean and not a sum, so that equal averages are equal floats
+for any number of pulls.
+
+A rule with `siblings` also gets the pulls and means of all candidates, sorted, so that the order of registration is
+hidden.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from cloneproof._lib.arrays import FloatArray
+from cloneproof._lib.checks import HORIZON_LIMIT, count, number_in, one_of
+from cloneproof._lib.discovery import call, check_options, factories, formula_of, imported
+from cloneproof._lib.schedules import Bar
+from cloneproof.errors import MechanismError, brief
+
+RULES_PACKAGE = "cloneproof.mechanisms.rules"
+ENTRY_POINTS = "cloneproof.rules"
+
+Order = Literal["round-robin", "block", "index"]
+Choice = Literal["commit", "greedy"]
+Clock = Literal["current", "completed"]
+IndexKind = Literal[
+    "none", "mean", "ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "posterior",
+    "epsilon-greedy", "bars", "own",
+]  # fmt: skip
+Priority = Callable[..., float]
+Numbers = npt.NDArray[Any]
+Chance = Callable[..., Numbers]
+
+
+class PriorityInputs(NamedTuple):
+    """Inputs of a candidate's priority, besides the parameters of its rule.
+
+    Parameters
+    ----------
+    clock, log_clock : int and float
+        The level's round and its natural logarithm (from one table, so equal on every machine).
+    pulls, mean : int and float
+        The rewards known of this candidate, and their exact average rounded once (0 before the first). On pages the
+        attention of the views with a reward, and rewards by attention.
+    coin, draw : float
+        Uniform in (0, 1): one for the whole level this round, one for this candidate.
+    candidates : int
+        How many candidates the level has.
+    """
+
+    clock: int
+    log_clock: float
+    pulls: float
+    mean: float
+    coin: float
+    draw: float
+    candidates: int
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Candidates that are uniform draws with replacement from an agent's arms, each with statistics of its own.
+
+    Parameters
+    ----------
+    draws : int, default 0
+        How many each agent has; 0: the candidates are the arms themselves.
+    threshold : float, optional
+        Where the rule commits: the sum of rewards at which a slot's test of `explore` pulls passes, the first to pass
+        being committed to; if none does, the best sum is, ties to the earlier slot. None: all slots are tested.
+    falling : bool, default False
+        For a rule that does not commit: the priority of a slot never rises. It is updated after 1, 2, .., 32 rewards
+        and then each time a sixteenth more have come. Ties follow an order of all slots that is drawn once.
+    bar : Bar, optional
+        The points that a slot starts with and earns: the slot whose points were used up least often is shown, in place
+        of the one of highest priority.
+    streams : bool, default False
+        For pages of several places: an agent's slots are shown one after the other, each as long as its clicks pay for
+        its views, until the last block; there are as many blocks as draws.
+    """
+
+    draws: int = 0
+    threshold: float | None = None
+    falling: bool = False
+    bar: Bar | None = None
+    streams: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draws", count(self.draws, "the draws of slots", 0, HORIZON_LIMIT, MechanismError))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one level picks among its candidates.
+
+    A level first gives every candidate `explore` rounds, then picks the candidate of highest priority. Ties go to the
+    candidates with the fewest rewards outstanding, then to one of them at random. A first rule needs a name, a priority
+    and the priority's parameters.
+
+    Parameters
+    ----------
+    name : str
+        The name in messages and tables.
+    priority : callable
+        `priority(inputs, *parameters)` -> number, a pure function of the numbers of `PriorityInputs` and of the
+        parameters.
+    parameters : tuple of float, optional
+        The numbers that `priority` gets at its end.
+    explore : int, default 0
+        Rounds that every candidate gets before priorities count.
+    order : {"round-robin", "block", "index"}, default "round-robin"
+        Of exploration: least-pulled first with ties at random, one candidate after the other in a random order, or one
+        after the other as registered.
+    commits : bool, default False
+        Whether the choice is frozen when exploration ends, judged on the rewards of the explored rounds.
+    clock : {"current", "completed"}, default "current"
+        Whether `clock` counts the current round (t) or only the completed ones (t - 1).
+    randomised : bool, default False
+        Whether the priority looks at `coin` or `draw`; a rule with `chance` always does.
+    binarise : bool, default False
+        Whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson).
+    chance : callable, optional
+        The probability of each pick before this round's random numbers are drawn:
+        `chance(clock, pulls, means, outstanding, *parameters)` -> array. All are arrays with one row for each candidate
+        (`clock` has none); there may be further axes, one place for each of many states. `outstanding` has the rewards
+        that have not arrived yet, which matter only where priorities can be equal, as ties go to the fewest; a rule
+        whose priorities never are may ignore them. Without `chance`, a randomised rule leaves the probability of its
+        picks unknown, and the state tree refuses it. `cp.check_mechanism` compares picks with it.
+    slots : Slots, optional
+        Draws from an agent's arms that are the candidates of an arm level; left out, the arms themselves are.
+    options : mapping of str to Any, optional
+        The options that a rule by name was made with; left out, `cp.rule` fills them in as they were given.
+    siblings : bool, default False
+        Whether the priority looks at the statistics of all candidates: it gets their pulls and their means, two
+        sequences of `candidates` numbers sorted by pulls and then mean, after its inputs and before its parameters.
+    source : str, default ""
+        The name by which `cp.rule` found a user's rule: "mymodule:my_rule", or an entry point.
+    bound : callable, optional
+        `bound(inputs, *parameters)` -> a number that the priority of a candidate with these pulls and this mean does
+        not exceed at any clock up to `inputs.clock`: the priority itself, where it never falls with the clock. It lets
+        the compiled loop keep a leader for many rounds without looking at the others. For rules whose priority looks
+        at neither `coin`, `draw` nor siblings.
+    exceeds : callable, optional
+        `exceeds(inputs, level, *parameters)` -> True only where the priority is above the level: a quick test of
+        whether the leader leads on. False says nothing; left out, the priority itself is compared.
+
+    Examples
+    --------
+    >>> from cloneproof import Mechanism
+    >>> greedy = Rule("greedy", lambda inputs: inputs.mean, explore=1)
+    >>> str(Mechanism(arm=greedy))
+    'greedy'
+    """
+
+    name: str
+    priority: Priority = field(repr=False)
+    parameters: tuple[float, ...] = ()
+    explore: int = 0
+    order: Order = "round-robin"
+    commits: bool = False
+    clock: Clock = "current"
+    randomised: bool = False
+    binarise: bool = False
+    chance: Chance | None = field(default=None, repr=False)
+    slots: Slots = Slots()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    siblings: bool = False
+    source: str = ""
+    bound: Priority | None = field(default=None, repr=False)
+    exceeds: Callable[..., bool] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise MechanismError(f"expected the name of a rule as text, got {brief(self.name)}; name it")
+        if not callable(self.priority):
+            raise MechanismError(
+                f"expected the priority of rule {self.name!r} as a function of numbers, got {brief(self.priority)}; "
+                "give a function"
+            )
+        for name, function in (("bound", self.bound), ("exceeds", self.exceeds)):
+            if function is not None and not callable(function):
+                raise MechanismError(
+                    f"expected {name!r} of rule {self.name!r} as a function of numbers, got {brief(function)}; give a "
+                    "function, or leave it out"
+                )
+        if not isinstance(self.parameters, tuple):
+            raise MechanismError(
+                f"expected the parameters of rule {self.name!r} as a tuple, got {brief(self.parameters)}; "
+                "write e.g. (2.0,)"
+            )
+        if not isinstance(self.binarise, bool) or not isinstance(self.slots, Slots):
+            raise MechanismError(
+                f"expected binarise of rule {self.name!r} as True or False and slots as Slots(..), got "
+                f"{brief(self.binarise)} and {brief(self.slots)}; give them so, or leave them out"
+            )
+        what = f"the exploration of rule {self.name!r}"
+        object.__setattr__(self, "explore", count(self.explore, what, 0, HORIZON_LIMIT, MechanismError))
+        object.__setattr__(self, "randomised", self.randomised or self.chance is not None)
+        one_of(self.order, get_args(Order), "order", MechanismError)
+        one_of(self.clock, get_args(Clock), "clock", MechanismError)
+
+    @property
+    def draws(self) -> int:
+        """Number of slots of each agent; 0 if the candidates are its arms."""
+        return self.slots.draws
+
+    @property
+    def index(self) -> IndexKind:
+        """Kind of index that the priority declares; "own" for a user's function, which can only be called."""
+        kind: IndexKind = formula_of(self.priority)
+        return kind
+
+    @property
+    def steady(self) -> bool:
+        """Whether the index of a candidate depends on its own rewards alone, so that better ones never cost a round."""
+        return self.index in ("steady-ucb", "steady-kl-ucb") and not self.commits
+
+    @property
+    def uniform(self) -> bool:
+        """Whether every pick is uniform, whatever the statistics."""
+        return self.index == "none" and self.explore == 0 and not self.commits
+
+    @property
+    def spreads(self) -> bool:
+        """Whether ties go to the candidate with the fewest rewards outstanding before they are broken at random.
+
+        A choice that ignores all statistics stays uniform when rewards are late.
+        """
+        return self.index != "none"
+
+    @property
+    def floods(self) -> bool:
+        """Whether the chance that only candidates without a reward are picked, over given rounds, tends to 1 with them.
+
+        That is, as more and more of them are registered. Exploration has this effect anyway.
+        """
+        return self.index in ("none", "posterior", "epsilon-greedy")
+
+    @property
+    def commits_to_mean(self) -> bool:
+        """Whether every arm is explored and the one of the highest average of its rewards is then committed to."""
+        judged = self.index == "mean" and self.explore >= 1 and not self.binarise and not self.draws
+        return judged and self.commits
+
+    @property
+    def permutation_invariant(self) -> bool:
+        """Whether relabelling the candidates relabels the run; false if the order of registration is used."""
+        return self.order != "index"
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Return the rule as data for `rule_from_dict`; None if it is a user's own.
+
+        The rule of an installed package has a name. One imported as MODULE:NAME has none, since a file must not cause
+        an import.
+        """
+        if self.source:
+            return None if ":" in self.source else {"rule": self.source, **self.options}
+        named = self.name in factories(RULES_PACKAGE) and not any(callable(value) for value in self.options.values())
+        return {"rule": self.name, **self.options} if named and rule(self.name, **self.options) == self else None
+
+
+def rule_names() -> list[str]:
+    """List all rules by name, with those of installed packages (entry points of the group `cloneproof.rules`)."""
+    return sorted({*factories(RULES_PACKAGE), *installed_rules()})
+
+
+def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options are its own)
+    """Make a rule by name.
+
+    Parameters
+    ----------
+    name : str
+        One of "bars", "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-ucb",
+        "steady-kl-ucb", "steady-ucb", "streams", "thompson", "ucb", "uniform"; a name that an
+        installed package gives to a rule of its own (entry points of the group `cloneproof.rules`); or
+        "mymodule:my_rule", which is imported: a `Rule`, or a function that makes one from its options.
+    **options
+        The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
+
+    Examples
+    --------
+    >>> from cloneproof import rule
+    >>> rule("ucb", constant=1.0).explore
+    1
+    """
+    if isinstance(name, str) and ":" in name:
+        return _own_rule(name, name, options)
+    builders = factories(RULES_PACKAGE)
+    if isinstance(name, str) and name not in builders and name in (installed := installed_rules()):
+        return _own_rule(name, installed[name], options)
+    built_in = call("rule", name, builders, options, MechanismError)
+    assert isinstance(built_in, Rule)
+    return built_in if built_in.options else replace(built_in, options=_all_options(builders[name], options))
+
+
+def installed_rules() -> dict[str, str]:
+    """List the rules of installed packages as {name: MODULE:NAME}; built-in names take precedence."""
+    from importlib.metadata import entry_points  # late: it loads a parser of mails
+
+    builders = factories(RULES_PACKAGE)
+    return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS) if entry.name not in builders}
+
+
+def _all_options(factory: Callable[..., Rule], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with those left at their defaults, so that a file records them all."""
+    defaults = {key: parameter.default for key, parameter in inspect.signature(factory).parameters.items()}
+    plain = {key: value for key, value in defaults.items() if isinstance(value, bool | int | float | str)}
+    return plain | dict(options)
+
+
+def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
+    """Make a user's own rule: a `Rule`, or what a function makes of the options."""
+    own, options = imported(place, "a rule", "my_rule", MechanismError), dict(options)
+    if not isinstance(own, Rule):
+        if not callable(own):
+            raise MechanismError(
+                f"expected {name!r} to be a rule, or a function that makes one, got {brief(own)}; fix it"
+            )
+        try:
+            parameters = inspect.signature(own).parameters
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+                check_options(f"rule {name!r}", options, parameters, MechanismError)
+            own, options = own(**options), _all_options(own, options)
+        except MechanismError:
+            raise
+        except Exception as problem:
+            raise MechanismError(
+                f"expected {name!r} to make a rule, but it raised {type(problem).__name__}: {problem}; fix it, or its "
+                "options"
+            ) from problem
+        if not isinstance(own, Rule):
+            raise MechanismError(f"expected {name!r} to make a Rule, got {brief(own)}; return a Rule(..)")
+    elif options:
+        raise MechanismError(f"expected no options for the rule {name!r}, got {', '.join(options)}; leave them out")
+    return replace(own, source=name, options=options)
+
+
+def rule_from_dict(data: Mapping[str, Any]) -> Rule:
+    """Rebuild a rule from `Rule.to_dict`; never imports what a file names."""
+    return known_rule(data["rule"], {key: value for key, value in data.items() if key != "rule"})
+
+
+def known_rule(name: str, options: Mapping[str, Any]) -> Rule:
+    """Make a built-in rule or one of an installed package, for a name from a file or a network, without any import."""
+    if ":" in str(name):
+        raise MechanismError(
+            f"expected a rule that is known by name, got {brief(name)}, which a file or a call must not have imported; "
+            "pass the mechanism itself, or give the rule a name by an entry point"
+        )
+    return rule(name, **options)
+
+
+def broken_rule(rule: Rule, clock: int, pulls: float, mean: float, got: object) -> MechanismError:
+    """Return the error for a rule that returned something other than a number, or raised."""
+    if isinstance(got, Exception):
+        outcome = f"but it raised {type(got).__name__}: {got}"
+    else:
+        outcome = "got NaN" if isinstance(got, float) and got != got else f"got {brief(got)}"
+    return MechanismError(
+        f"expected rule {rule.name!r} to return a number, {outcome} at clock {clock} with {pulls} pulls and "
+        f"mean {mean}; fix its priority or bonus"
+    )
+
+
+def checked_chances(rule: Rule, clock: Numbers, pulls: Numbers, means: Numbers, outstanding: Numbers) -> FloatArray:
+    """Return the probabilities that a rule declares, one for each candidate of each state, or an error."""
+    assert rule.chance is not None
+    try:
+        chances = np.asarray(rule.chance(clock, pulls, means, outstanding, *rule.parameters), dtype=float)
+        law = chances.shape == means.shape and chances.min() >= 0 and abs(chances.sum(axis=0) - 1).max() <= 1e-9
+    except Exception as problem:
+        raise MechanismError(
+            f"expected the chances of rule {rule.name!r} at clock {clock.min()}, but it raised "
+            f"{type(problem).__name__}: {problem}; fix its `chance`, or leave it out"
+        ) from problem
+    if not law:
+        raise MechanismError(
+            f"expected the chances of rule {rule.name!r} at clock {clock.min()} as one number for each candidate, "
+            f"adding up to 1, got {brief(chances.tolist())}; fix its `chance`, or leave it out"
+        )
+    return chances
+
+
+def rounds_number(value: object, what: str) -> int:
+    """Return a whole number of rounds or arms from 1 to 10^15, or raise an error."""
+    return count(value, what, 1, HORIZON_LIMIT, MechanismError)
+
+
+def positive(value: object, what: str, most: float = 1e9) -> float:
+    """Return a number above 0 and at most `most`, or raise an error."""
+    return number_in(value, what, 0, most, MechanismError, low_open=True)

@@ -1,0 +1,1 @@
+"""The paper's mechanisms that explore and then commit."""

@@ -1,1 +1,0 @@
-"""A running mechanism: levels, their state, the session and its file."""

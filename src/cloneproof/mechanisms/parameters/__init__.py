@@ -1,1 +1,0 @@
-"""Parameters that follow from the theorems, and where a run leaves their conditions."""

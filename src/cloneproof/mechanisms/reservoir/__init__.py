@@ -1,0 +1,1 @@
+"""Reservoirs: draws from agents' arms, and their ranks."""

@@ -1,0 +1,1 @@
+"""Many runs: a job as arrays, kernels, the sampler, statistics and estimates."""

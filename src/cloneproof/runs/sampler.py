@@ -1,0 +1,523 @@
+"""Sampling a job: every agent's payoff and the regret, to a number of runs or a budget.
+
+Chunks of runs are spread over threads and consumed in order. Results do not depend on threads, chunk sizes or
+interruptions: totals are a left fold over runs in order, and the stopping rule is checked at fixed numbers of
+observations. Kernels release Python's lock, so threads suffice. Memory holds as many chunks as there are threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent import futures
+from concurrent.futures import Executor, Future
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from itertools import chain
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
+
+import numpy as np
+
+from cloneproof._lib.arrays import FloatArray
+from cloneproof._lib.checks import count, known, number_in, real
+from cloneproof._lib.clock import EXACT_UNTIL, count_work, is_counted, now, time_is_over, unlimited
+from cloneproof.errors import EngineError, OutOfTimeError, brief
+from cloneproof.market.toml import market_to_toml
+from cloneproof.runs.deadline import Deadline, notebook_line, raises_interrupts
+from cloneproof.runs.estimate import BoundsName, Evaluation
+from cloneproof.runs.job import (
+    ROUNDS_IN_PYTHON,
+    Job,
+    Outcomes,
+    SamplingJob,
+    check_sums,
+    reference_outcomes,
+)
+from cloneproof.runs.native import library
+from cloneproof.runs.outcomes import outcomes as outcomes_of_runs
+from cloneproof.runs.outcomes import seconds_of_run, slow_reason
+from cloneproof.runs.statistics import (
+    Estimands,
+    RunTotals,
+    in_groups,
+    payoff_bounds,
+    regret_bounds,
+    with_sum,
+)
+
+ObserveRuns = Callable[[int, int], FloatArray]  # (first run, count) to one row a run; a pure function
+StopReason = Literal["decided", "runs", "budget", "interrupted"]
+
+T = TypeVar("T")
+Submit = Callable[..., Future[T]]
+
+CHUNK_SECONDS = 0.1  # far above the overhead of a chunk (under 1 ms), and short enough to stop soon when asked to
+LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
+FIRST_PATIENCE = 1.0  # seconds by which a first chunk may exceed the budget: even a short budget gets some runs
+J = TypeVar("J", bound=SamplingJob[Any])
+ENOUGH: Final = 100  # runs, or pairs of runs, that a budget must allow for a horizon to fit it (`fitting_horizon`)
+ROUND_NUMBERS: Final = (5, 2, 1)  # a horizon that fits is one of these times a power of ten
+RUNS, FEW_RUNS = 1000, 50  # by default, if no runs and no seconds are given: with the compiled kernels, and without
+SLOW: Final = "sampled in plain Python, about a thousand times slower: "
+MOST_RUNS, MOST_THREADS = 10**12, 4096
+PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
+CARD_CHUNK: Final = 1 << 18  # runs of a launch
+WORKER: Final = "cloneproof-work"  # name of a thread that the end of the process does not wait for
+
+
+class SamplingStatus(NamedTuple):
+    """Status for a progress bar: totals so far, the most runs (None: no limit), and the seconds."""
+
+    totals: RunTotals
+    most: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """When to stop and with what means.
+
+    `limit` counts observations (passes over the strata), None for no limit. `decided` is checked at the looks. `chunk`
+    fixes the runs of a chunk. `parallel` says whether chunks may run at the same time; else a chunk has at least a run
+    for each of the `threads`, which may be processes. `largest` bounds the runs of a chunk; if it is larger than usual
+    (a GPU plays many as quickly as one), so is the first chunk.
+    """
+
+    limit: int | None = None
+    decided: Callable[[RunTotals], bool] | None = None
+    seconds: float | None = None
+    threads: int | None = None
+    chunk: int | None = None
+    report: Callable[[SamplingStatus], None] | None = None
+    parallel: bool = True
+    largest: int = LARGEST_CHUNK
+    cost: float = 0.0  # of a run, in seconds of work
+
+
+def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
+    """Continue from `start` until the plan is fulfilled; Ctrl-C and a spent budget stop early and lose nothing.
+
+    Where work is counted, the budget is a number of runs, the same on every machine.
+    """
+    if not is_counted():
+        return _drive(observe, start, plan)
+    cost = plan.cost * len(start.estimands.weights)
+    wanted, affordable = plan.limit, math.inf
+    if plan.seconds is not None and cost > 0:
+        affordable = start.count + max(plan.seconds // cost, float(cost <= plan.seconds + FIRST_PATIENCE))
+    if affordable <= start.count:
+        return start, "budget"
+    limit = wanted if wanted is not None and wanted <= affordable else int(affordable)
+    with unlimited():
+        totals, stopped = _drive(observe, start, replace(plan, limit=limit, seconds=None))
+    count_work(cost * (totals.count - start.count))
+    return totals, "budget" if stopped == "runs" and limit != wanted else stopped
+
+
+def run_cost(job: SamplingJob[Any]) -> float:
+    """Return seconds of work of a run, where work is counted."""
+    return run_seconds(job) if is_counted() else 0.0
+
+
+def run_seconds(job: SamplingJob[Any]) -> float:
+    """Estimate the seconds that a usual core takes for a run."""
+    if not isinstance(job, Job) or not kernels_installed():
+        return job.market.horizon / ROUNDS_IN_PYTHON
+    return sum(map(seconds_of_run, job.parts))
+
+
+def nothing_sampled(jobs: Sequence[SamplingJob[Any]], clock: Deadline) -> OutOfTimeError:
+    """Return the error of a question without a single run, or pair of runs: what one takes, and which horizon fits."""
+    horizon, budget = jobs[0].market.horizon, clock.budget or clock.limit or 0.0
+    usual = sum(map(run_seconds, jobs))
+    took = max(usual, budget)  # a black box may be slower than the usual one
+    what = "one run" if len(jobs) == 1 else "one pair of runs"
+    about = f"{'about' if usual > budget else 'more than'} {f'{took:,.0f}' if took >= 10 else f'{took:.2g}'}"
+    return OutOfTimeError(
+        f"nothing was sampled in {clock.words}: {what} of {horizon:,} rounds takes {about} s",
+        f"ask for a shorter horizon, such as {fitting_horizon(horizon, took, budget):,}, or give more time",
+    )
+
+
+def fitting_horizon(horizon: int, seconds: float, budget: float, runs: int = ENOUGH) -> int:
+    """Return a round number of rounds, at most `horizon`, of which the budget affords so many runs.
+
+    `seconds` is what one run of `horizon` rounds takes, or one pair.
+
+    >>> fitting_horizon(10**6, seconds=2.0, budget=40.0), fitting_horizon(1500, seconds=0.1, budget=40.0)
+    (200000, 1500)
+    """
+    affordable = horizon * budget / (runs * max(seconds, 1e-9))
+    if affordable >= horizon:
+        return horizon
+    power = int(10 ** (len(str(int(max(affordable, 1)))) - 1))
+    return next(number * power for number in ROUND_NUMBERS if number * power <= max(affordable, 1))
+
+
+def _drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
+    deadline = Deadline(plan.seconds)
+    threads = plan.threads or available_threads()
+    totals = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
+    try:
+        if plan.decided is not None and start.count > 0 and _is_look(start.count) and plan.decided(start):
+            return totals, "decided"
+        patience = None if plan.seconds is None else plan.seconds + FIRST_PATIENCE
+        most = None if plan.limit is None else plan.limit * len(start.estimands.weights)
+        with Deadline(patience).for_engines():
+            for rows in _chunks(observe, start, plan, threads, deadline):
+                for piece in _until_looks(rows, totals, plan):
+                    totals = totals.plus(piece)
+                    if plan.decided is not None and _is_look(totals.count) and plan.decided(totals):
+                        return totals, "decided"
+                if plan.report is not None:
+                    plan.report(SamplingStatus(totals, most, deadline.seconds))
+                else:
+                    notebook_line(totals.runs, most, "runs")
+                if deadline.spent:
+                    break
+    except KeyboardInterrupt:
+        if raises_interrupts():
+            raise
+        return totals, "interrupted"
+    except OutOfTimeError:
+        return totals, "budget"
+    return totals, "runs" if plan.limit is not None and totals.count >= plan.limit else "budget"
+
+
+class InlineExecutor(Executor):
+    """Runs what is submitted at once, in this thread: for chunks that must not run in parallel."""
+
+    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:  # noqa: ANN401
+        """Return a finished future; errors and interrupts pass through."""
+        done: Future[T] = Future()
+        done.set_result(work(*arguments, **named))
+        return done
+
+
+_idle: deque[queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]] = deque()
+"""Of each thread that waits for work: where it gets it. Threads live as long as the process."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # a child has none of its parent's threads
+
+
+def in_thread(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401
+    """Call in a daemon thread, which does not delay the end of the interpreter, and return the future.
+
+    >>> in_thread(pow, 2, 10).result()
+    1024
+    """
+    future: Future[T] = Future()
+    context = copy_context()  # the deadline of the engines is part of it
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = queue.SimpleQueue()
+        threading.Thread(target=_work, args=(inbox,), daemon=True, name=WORKER).start()
+    inbox.put((future, partial(context.run, work, *arguments)))
+    return future
+
+
+def _work(inbox: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
+    while True:
+        future, call = inbox.get()
+        threading.current_thread().name = WORKER
+        error, value = None, None
+        try:
+            value = call()
+        except BaseException as problem:
+            error = problem
+        del call  # and what it holds, while the thread waits
+        threading.current_thread().name = f"{WORKER}-idle"
+        _idle.append(inbox)
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+        del future, value, error
+
+
+def by_deadline(work: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
+    """Call what looks at no clock itself, such as compilers and kernels; leave it running if time is over first."""
+    if is_counted() or math.isinf(EXACT_UNTIL.get()):
+        return work(*arguments)
+    future = in_thread(work, *arguments)
+    while not future.done():
+        if time_is_over(0.0):
+            name = getattr(work, "__name__", "a computation")
+            raise OutOfTimeError(f"time was over within {name}", "use a larger budget")
+        futures.wait([future], max(0.0, EXACT_UNTIL.get() - now()))
+    return future.result()
+
+
+def looks(first: int) -> Iterator[int]:
+    """Yield the numbers of observations, from `first` on, at which sampling may stop: an eighth more each time.
+
+    >>> from itertools import islice
+    >>> list(islice(looks(15), 5)), list(islice(looks(1000), 3))
+    ([15, 16, 18, 20, 22], [1045, 1175, 1321])
+    """
+    look = 1
+    while True:
+        if look >= first:
+            yield look
+        look += max(1, look // 8)
+
+
+def first_chunk(largest: int) -> int:
+    """Return the runs of a first chunk, by those of the largest: one on cores, more where many take as long as one.
+
+    A slow policy then has something to show soon. The next chunk has at most four times as many.
+
+    >>> first_chunk(LARGEST_CHUNK), first_chunk(1 << 18)
+    (1, 4096)
+    """
+    return max(1, largest // LARGEST_CHUNK) ** 3
+
+
+def available_threads() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _chunks(
+    observe: ObserveRuns, start: RunTotals, plan: RunPlan, threads: int, deadline: Deadline
+) -> Iterator[FloatArray]:
+    """Yield the rows of successive chunks, in order, until the limit or the deadline; always at least one."""
+    strata = len(start.estimands.weights)
+    at_once, least = (threads, 1) if plan.parallel else (1, -(-threads // strata))
+    size = max(1, plan.chunk // strata) if plan.chunk else max(least, first_chunk(plan.largest) // strata)
+    largest, fixed = max(least, plan.largest // strata), plan.chunk is not None
+    waiting: deque[Future[tuple[FloatArray, float]]] = deque()
+    asked, first = start.count, True
+    submit: Submit[tuple[FloatArray, float]] = in_thread if plan.parallel else InlineExecutor().submit
+    while True:
+        while len(waiting) < at_once and (plan.limit is None or asked < plan.limit):
+            count = size
+            if plan.limit is not None:
+                left = plan.limit - asked
+                if not fixed and left <= size * at_once:  # equal last chunks, so that no thread idles at the end
+                    size, fixed = -(-left // at_once), True
+                count = min(size, left)
+            waiting.append(submit(_observe_timed, observe, asked * strata, count * strata))
+            asked += count
+        if not waiting:
+            return
+        chunk = waiting.popleft()
+        patience = Deadline(None if deadline.left is None else deadline.left + (FIRST_PATIENCE if first else 0.0))
+        while not chunk.done() and not patience.spent:
+            futures.wait([chunk], patience.left)
+        if not chunk.done():
+            return
+        rows, seconds = chunk.result()
+        first = False
+        if not fixed:
+            size = max(least, min(largest, int(len(rows) // strata * min(4.0, CHUNK_SECONDS / max(seconds, 1e-9)))))
+        yield rows
+
+
+def _observe_timed(observe: ObserveRuns, first: int, count: int) -> tuple[FloatArray, float]:
+    begun = time.perf_counter()
+    return observe(first, count), time.perf_counter() - begun
+
+
+def _until_looks(rows: FloatArray, totals: RunTotals, plan: RunPlan) -> Iterator[FloatArray]:
+    """Yield the rows, cut at the looks; whole without a stopping rule."""
+    strata, begin = len(totals.estimands.weights), totals.count
+    end = begin + len(rows) // strata
+    if plan.decided is None:
+        yield rows
+        return
+    done = begin
+    for look in looks(begin + 1):
+        stop = min(look, end)
+        yield rows[(done - begin) * strata : (stop - begin) * strata]
+        done = stop
+        if done == end:
+            return
+
+
+def _is_look(count: int) -> bool:
+    return next(looks(count)) == count
+
+
+ChunkOutcomes = Callable[[J, int, int], Outcomes]  # of a job, (first run, count)
+
+
+def kernels_installed() -> bool:
+    """Whether the kernels are there: they are built with the package where there is a C++ compiler."""
+    return library.missing() is None
+
+
+def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
+    """Return the outcomes by the fastest kernel.
+
+    Without the kernels the reference simulator plays the runs: the same law, far slower.
+    """
+    check_sums(job)
+    if not kernels_installed():
+        return reference_outcomes(job, first, count)
+    return by_deadline(outcomes_of_runs, job, first, count)
+
+
+def sample(
+    job: J,
+    runs: int | None = None,
+    confidence: float = 0.99,
+    seconds: float | None = None,
+    threads: int | None = None,
+    progress: Callable[[SamplingStatus], None] | None = None,
+    *,
+    outcomes: ChunkOutcomes[J],
+    parallel: bool = True,
+    chunk: int | None = None,
+    bounds: BoundsName = "asymptotic",
+    largest: int = LARGEST_CHUNK,
+    cost: Callable[[J], float] = run_cost,
+) -> Evaluation:
+    """Sample payoffs and regret with anytime-valid intervals, each at that confidence by itself.
+
+    Stops after `runs` or when the budget is spent, whichever comes first; by default after 1000 runs (50 without the
+    kernels).
+    """
+    check_sampling(runs, confidence, seconds, threads)
+    names = [agent.name for agent in job.market.agents]
+    paid = with_sum([payoff_bounds(part.market) for part in job.parts])
+    lost = with_sum([regret_bounds(part.market) for part in job.parts])
+    ranges = tuple(chain(*((*(one,) * len(names), other) for one, other in zip(paid, lost, strict=True))))
+    plan = RunPlan(
+        limit=limit_of(runs, seconds, 1),
+        seconds=seconds,
+        threads=threads,
+        chunk=chunk,
+        report=progress,
+        parallel=parallel,
+        largest=largest,
+        cost=cost(job),
+    )
+    clock = Deadline(seconds)
+    totals, stopped = drive(partial(_rows, outcomes, job), RunTotals.empty(Estimands(ranges)), plan)
+    if not totals.runs and stopped == "budget":
+        raise nothing_sampled([job], clock)
+    numbers = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
+    notes: tuple[str, ...] = ()
+    if stopped in PARTIAL:
+        why = "the budget is spent" if stopped == "budget" else "interrupted"
+        notes = (f"{why}: partial result of {totals.runs}{'' if runs is None else f' of {runs}'} runs",)
+    if isinstance(job, Job) and kernels_installed():  # a black box is slow by itself
+        reasons = dict.fromkeys(map(slow_reason, job.parts))
+        notes += tuple(reason for reason in reasons if reason is not None)
+    whole, *parts = (
+        Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", (), stopped in PARTIAL)
+        for *payoffs, regret in in_groups(numbers, len(names) + 1)
+    )
+    return replace(whole, notes=notes, by_segment=dict(zip(job.market.segments, parts, strict=True)) if parts else {})
+
+
+def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
+    """Return one row per run: every payoff, then the regret; of a market with segments, in all and in each."""
+    played = [outcomes(part, first, count) for part in job.parts]
+    return np.column_stack(with_sum([np.column_stack([chunk.payoff, chunk.regret]) for chunk in played]))
+
+
+def identity(job: SamplingJob[Any], *more: object) -> str:
+    """Return a short name of a job from its parts; the code of a user's function is not included."""
+    to_dict = getattr(job.mechanism, "to_dict", None)  # a black box has none
+    mechanism = to_dict() if to_dict is not None else type(job.mechanism).__name__
+    parts = [market_to_toml(job.market), mechanism, sorted(job.copies.items()), job.seed, job.strata, more]
+    return hashlib.sha256(json.dumps(parts, default=repr).encode()).hexdigest()[:16]
+
+
+def limit_of(runs: int | None, seconds: float | None, strata: int) -> int | None:
+    """Return the largest number of observations, or None without a limit."""
+    if runs is None:
+        if seconds is not None:
+            return None
+        runs = RUNS if kernels_installed() else FEW_RUNS
+    return -(-runs // strata)
+
+
+def check_sampling(
+    runs: object = None,
+    confidence: object = 0.99,
+    seconds: object = None,
+    threads: object = None,
+    progress: object = None,
+    bounds: object = "asymptotic",
+) -> None:
+    """Raise an error for invalid options."""
+    known(bounds, get_args(BoundsName), "bounds", EngineError)
+    for name, value, most in (("runs", runs, MOST_RUNS), ("threads", threads, MOST_THREADS)):
+        if value is not None:
+            count(value, name, 1, most, EngineError)
+    if seconds is not None:
+        number_in(seconds, "seconds", 0, error=EngineError, low_open=True)
+    level = real(confidence)
+    if level is None or not 0 < level < 1:
+        raise EngineError(f"expected a confidence strictly between 0 and 1, got {brief(confidence)}; use e.g. 0.99")
+    if progress is not None and not callable(progress):
+        raise EngineError(f"expected progress to be a function of the status, got {brief(progress)}; or leave it out")
+
+
+DeviceName = Literal["auto", "cpu", "gpu"]
+
+
+class RunSource(NamedTuple):
+    """Source of the runs of a job: what plays them, whether in parallel, how many at a time, and notes about it."""
+
+    outcomes: ChunkOutcomes[Job]
+    parallel: bool = True
+    largest: int = LARGEST_CHUNK
+    notes: tuple[str, ...] = ()
+
+    def ahead(self) -> ChunkOutcomes[Job]:
+        """Return the outcomes for a race of many jobs; on a GPU, runs are drawn ahead and kept."""
+        if self.outcomes is kernel_outcomes:
+            return kernel_outcomes
+        from cloneproof.runs.gpu.launch import ReadAheadRuns
+
+        return ReadAheadRuns()
+
+
+def checked_device(device: object) -> DeviceName:
+    """Return the device, or raise an error; also if a GPU is requested and there is none."""
+    name: DeviceName = known(device, get_args(DeviceName), "device", EngineError)  # type: ignore[assignment]
+    if name == "gpu":
+        from cloneproof.runs.gpu.launch import require_card
+
+        require_card()
+    return name
+
+
+def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> RunSource:
+    """Say where to draw these jobs: `auto` takes a GPU if it plays all of them and is done sooner than the cores.
+
+    >>> from cloneproof import Agent, Market, Point, mechanism
+    >>> job = Job(Market([Agent("ana", 1, Point(0.5))], horizon=9), mechanism("ucb1"), {"ana": (1,)})
+    >>> run_source("cpu", [job], 1000).notes
+    ()
+    """
+    cores = RunSource(kernel_outcomes, notes=() if kernels_installed() else (f"{SLOW}{library.missing()}",))
+    if device == "cpu" or (device == "auto" and find_spec("cupy") is None):
+        return cores
+    listed = [part for job in jobs for part in job.parts]
+    from cloneproof.runs.gpu.launch import card, gpu_outcomes, why_no_card
+    from cloneproof.runs.gpu.records import card_pays, refusal
+
+    reasons = [reason for reason in map(refusal, listed) if reason is not None]
+    if reasons:
+        told = f"drawn on the CPU, not on the GPU: {reasons[0]}"
+        return cores if device == "auto" else cores._replace(notes=(told,))
+    if device == "auto" and (not card_pays(listed, runs, available_threads()) or why_no_card() is not None):
+        return cores
+    return RunSource(gpu_outcomes, False, CARD_CHUNK, (f"drawn on the GPU ({card().name})",))

@@ -1,6 +1,0 @@
-from functools import partial
-
-from cloneproof.reproduce.findings import Row
-from planted_rows import planted
-
-ROW = Row(1, "Row 1", "a claim", partial(planted, 1))
