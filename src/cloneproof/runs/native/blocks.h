@@ -30,8 +30,8 @@ struct Blocks {
     i64* paid;
     i64* trace;  // blocks (arm, pulls, sum) from the second row on, the first has their number; null if nobody asks
     u64 levels;
-    std::vector<Judged> judged;  // arms, then agents
-    std::vector<i64> ties;
+    Array<Judged> judged;  // arms, then agents
+    Array<i64> ties;
     Order order;
 
     struct Level {
@@ -82,7 +82,7 @@ struct Blocks {
         for (i64 k = level.begin; k < level.end; ++k) {
             const double value = judged[k].pulls ? average(judged[k].sum, judged[k].pulls, plan.family->unit) : -INFINITY;
             if (value > best) best = value, ties.clear();
-            if (value == best) ties.push_back(k);
+            if (value == best) ties.push((i64)k);
         }
         if (ties.size() == 1) return ties[0];
         return ties[(i64)(uniform(word(level.stream, TIE_STREAM), (u64)rounds) * (double)ties.size())];
@@ -123,7 +123,7 @@ struct Blocks {
         if (before < needed) {
             if (later) explore_for(level, before);
             for (i64 a = level.begin; a < level.end; ++a) judged[a].before = later ? judged[a].explored : 0;
-            explore_for(level, std::min(after, needed));
+            explore_for(level, smaller(after, needed));
             for (i64 a = level.begin; a < level.end; ++a) {
                 const i64 pulls = judged[a].explored - judged[a].before;
                 if (pulls == 0) continue;
@@ -134,7 +134,7 @@ struct Blocks {
         }
         if (after <= needed) return choice;
         if (choice < 0) choice = choose(level, needed);
-        const i64 left = after - std::max(before, needed);
+        const i64 left = after - larger(before, needed);
         judge(agent, left, pull(choice, left, base + (later ? COMMITTED_LATER : COMMITTED)));
         return choice;
     }
@@ -155,10 +155,10 @@ struct Blocks {
     // A trial of every agent, or what the horizon leaves of it; then all further rounds for the best of them.
     void play_trials() {
         const Level agents = agents_level();
-        const i64 trials = std::min(all_explored(all.agents, plan.trial), plan.horizon);
+        const i64 trials = smaller(all_explored(all.agents, plan.trial), plan.horizon);
         explore_for(agents, trials);
         clear(agents);
-        std::vector<i64> choices(all.agents);
+        Array<i64> choices(all.agents);
         for (i64 i = 0; i < all.agents; ++i) {
             const Level level = arms_of(i, plan.version);
             clear(level);
@@ -193,11 +193,11 @@ struct BlockJob {
 };
 
 extern "C" void play_blocks(const Arms* all, const BlockJob* job, const Chunk* chunk) {
-    std::vector<Arm> arms(all->arms);
-    std::vector<i64> paid(all->agents);
-    std::vector<Blocks> epochs;
+    Array<Arm> arms(all->arms);
+    Array<i64> paid(all->agents);
+    Array<Blocks> epochs;
     for (i64 e = 0; e < job->epochs; ++e) {
-        epochs.push_back({*all, *job->plans[e], arms.data(), paid.data(), job->trace, 0, {}, {}, {}});
+        epochs.push({*all, *job->plans[e], arms.data(), paid.data(), job->trace, 0, {}, {}, {}});
         epochs[e].judged.resize(all->arms + all->agents);
         for (i64 a = 0; a < all->arms; ++a) epochs[e].judged[a].key = all->key[a];
         for (i64 i = 0; i < all->agents; ++i) epochs[e].judged[all->arms + i].key = (u64)i;
@@ -205,7 +205,7 @@ extern "C" void play_blocks(const Arms* all, const BlockJob* job, const Chunk* c
     for (i64 r = 0; r < chunk->runs; ++r) {
         const RunStreams streams = streams_of(chunk->streams[r]);
         open_arms(*all, streams.tapes, chunk->means + r * all->originals, arms.data());
-        std::fill(paid.begin(), paid.end(), 0);
+        paid.fill(0);
         for (Blocks& epoch : epochs) epoch.play_epoch(streams.levels);
         close_run(*all, *chunk, r, arms.data(), paid.data(), job->plans[0]->family->unit);
     }

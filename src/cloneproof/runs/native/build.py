@@ -18,7 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 FOLDER = Path(__file__).resolve().parent
-OPTIONS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fPIC", "-shared", "-g0")
+OPTIONS = (
+    "-std=c++17", "-O3", "-ffp-contract=off", "-fPIC", "-shared", "-g0", "-fno-exceptions", "-fno-rtti",
+)  # fmt: skip
 LEVELS = {"x86-64": ("-march=x86-64-v2",), "x86-64-v3": ("-march=x86-64-v3",)}  # v3 has fused products and AVX2
 X86 = ("x86_64", "AMD64", "amd64")
 CPU_FLAGS = Path("/proc/cpuinfo")
@@ -57,7 +59,7 @@ def compiler() -> list[str] | None:
         found = shutil.which(name)
         if found:
             return [found]
-    return [sys.executable, "-m", "ziglang", "c++"] if find_spec("ziglang") else None
+    return [sys.executable, "-m", "ziglang", "cc", "-x", "c++"] if find_spec("ziglang") else None  # the library of C alone
 
 
 def build(target: Path = FOLDER, folder: Path = FOLDER, only: str = "", more: tuple[str, ...] = ()) -> None:

@@ -43,18 +43,18 @@ OUTLINED double nearby_index(i64 successes, i64 pulls, double width, double gues
 // The pulls after which the index is not above a level, if all further ones fail: n kl(k / n, q) is convex in n and rises
 // where k / n < q; its normal approximation is where Newton's steps begin.
 OUTLINED double pulls_at(i64 successes, double width, double level) {
-    if (successes == 0) return std::ceil(width / -log1p(-level));
+    if (successes == 0) return ceil(width / -log1p(-level));
     const double k = (double)successes, root = sqrt(2.0 * width * level * (1.0 - level));
     double pulls = (root + sqrt(root * root + 4.0 * level * k)) / (2.0 * level);
     pulls *= pulls;
     for (int step = 0; step < 20; ++step) {
-        pulls = std::max({pulls, k / level * (1.0 + 1e-9), k + 1e-9});
+        pulls = larger(pulls, larger(k / level * (1.0 + 1e-9), k + 1e-9));
         const double mean = k / pulls, slope = log((1.0 - mean) / (1.0 - level));
         const double down = (k * log(mean / level) + (pulls - k) * slope - width) / slope;
         pulls -= down;
         if (fabs(down) <= 1e-3) break;
     }
-    return std::ceil(pulls);
+    return ceil(pulls);
 }
 
 // The least number of pulls that the leader has before others do, even if all of them fail; at most `most`. After i failures
@@ -63,9 +63,9 @@ OUTLINED double pulls_at(i64 successes, double width, double level) {
 // are left would start far too high.
 OUTLINED i64 sure_pulls(i64 successes, i64 before, double width, double second, i64 most) {
     if (second > NEAR_ONE || second <= 0.0) return 1;
-    i64 low = 0, high = std::min<i64>(most, 1ll << 40), step = SHORT;
+    i64 low = 0, high = smaller<i64>(most, 1ll << 40), step = SHORT;
     while (low < high) {
-        const i64 middle = std::min(high, low + step), pulls = before + middle;
+        const i64 middle = smaller(high, low + step), pulls = before + middle;
         const double mean = (double)successes / (double)pulls;
         bool leads = true;
         if (mean < second) {
@@ -75,19 +75,19 @@ OUTLINED i64 sure_pulls(i64 successes, i64 before, double width, double second, 
         }
         if (leads) low = middle, step *= 2;
         else if (low == 0 || middle == low + 1) break;  // too few to be worth a block, or the last one is found
-        else high = middle - 1, step = std::max<i64>(1, (middle - low) / 2);
+        else high = middle - 1, step = larger<i64>(1, (middle - low) / 2);
     }
-    return std::min(low + 1, most);
+    return smaller(low + 1, most);
 }
 
 struct Contest : SlotRun {
-    std::vector<Contender> contenders;
+    Array<Contender> contenders;
     double width, second;  // of the index; the highest index of those who do not lead
 
     Contest(const Arms& its, const SlotPlan& job) : SlotRun(its, job), contenders(its.agents), width(job.contest_width) {}
 
     void play(i64 horizon) {
-        for (i64 i = 0; i < all.agents; ++i) contenders[i].arm = show(i, std::min(rounds_in_turn(i, horizon), plan.after));
+        for (i64 i = 0; i < all.agents; ++i) contenders[i].arm = show(i, smaller(rounds_in_turn(i, horizon), plan.after));
         for (i64 i = 0; i < all.agents; ++i) {
             Contender& row = contenders[i];
             row.sum = row.pulls = 0, row.index = 0.0, row.failures = -1;
@@ -211,7 +211,7 @@ struct Contest : SlotRun {
             row.failures = 0;
         } else if (mean > 0.0) {
             const double waits = log(uniform(block_stream(row.coins, (u64)draw), 0)) / log1p(-mean);
-            row.failures = (i64)std::min(waits, (double)LONGEST);
+            row.failures = (i64)smaller(waits, (double)LONGEST);
         }
         if (row.failures == LONGEST) return;
         row.level = row.failures ? nearby_index(row.sum, row.pulls + row.failures, width, row.index) : row.index;
@@ -227,7 +227,7 @@ struct Contest : SlotRun {
                 row.pause = row.failures;
             } else if (row.index > to) {
                 const i64 failures = to <= 0.0 ? LONGEST : (i64)pulls_at(row.sum, width, to) - row.pulls;
-                row.pause = std::min(row.failures, std::max<i64>(1, failures));
+                row.pause = smaller(row.failures, larger<i64>(1, failures));
             }
             total += row.pause;
         }
@@ -243,15 +243,15 @@ struct Contest : SlotRun {
 
     // Play rounds in which all champions fail, down to the lowest level that they reach.
     i64 fail_to_the_end(double highest, i64 left) {
-        double low = std::max(highest, 0.0), high = 0.0;
-        for (const Contender& row : contenders) high = std::max(high, row.index);
+        double low = larger(highest, 0.0), high = 0.0;
+        for (const Contender& row : contenders) high = larger(high, row.index);
         for (int halving = 0; halving < 60; ++halving) {
             const double middle = 0.5 * (low + high);
             (pause(middle, -1) > left ? low : high) = middle;
         }
         i64 rest = left - pause(high, -1), most = 0;
         for (Contender& row : contenders) fail(row, row.pause, high);
-        for (i64 k = std::min(rest, all.agents); k > 0; --k, --rest) {  // champions whose indices are one level, up to rounding
+        for (i64 k = smaller(rest, all.agents); k > 0; --k, --rest) {  // champions whose indices are one level, up to rounding
             for (i64 i = 0; i < all.agents; ++i)
                 if (contenders[i].index > contenders[most].index) most = i;
             fail(contenders[most], 1, contenders[most].index);

@@ -23,9 +23,9 @@ struct PageAgent {
 struct PageRun {
     const Arms& all;
     const PagePlan& plan;
-    std::vector<Arm> arms;
-    std::vector<PageAgent> agents;
-    std::vector<i64> ranking, shown;
+    Array<Arm> arms;
+    Array<PageAgent> agents;
+    Array<i64> ranking, shown;
     Order order;
     u64 levels;
     double* payoff;

@@ -13,8 +13,8 @@
 
 template <class Rule> struct Leading : Level {
     Rule own;
-    std::vector<double> bounds, values;
-    std::vector<i64> tied;
+    Array<double> bounds, values;
+    Array<i64> tied;
     i64 leader, last, until, ties;
     double rivals, log_until;
 
@@ -29,7 +29,7 @@ template <class Rule> struct Leading : Level {
         if (Rule::SURE && count == 1) return 0;
         if (clock > until) {
             // Longer windows have looser bounds, shorter ones need more of them: about the best on ten to 1,000 arms.
-            until = std::min(clock + std::max<i64>(8, (i64)sqrt((double)clock) / 2), rule->horizon);
+            until = smaller(clock + larger<i64>(8, (i64)sqrt((double)clock) / 2), rule->horizon);
             log_until = log_of_clock(until);
             leader = last = -1;
         }
@@ -39,7 +39,7 @@ template <class Rule> struct Leading : Level {
         } else {
             if (last != leader) {
                 set_bound(last);
-                rivals = std::max(rivals, bounds[last]);
+                rivals = larger(rivals, bounds[last]);
             }
             if (leader >= 0 && own.exceeds(told(leader, clock, log_clock), rivals)) return take_leader();
             if (last == leader) set_bound(last);
@@ -58,7 +58,7 @@ template <class Rule> struct Leading : Level {
         const u64 limit = row.limit, first = row.tape + GOLDEN * (u64)(row.before + 1);
         const double level = own.level(rivals), *logarithms = rule->logarithms;
         i64 pulls = row.pulls, sum = row.sum, t = clock;
-        for (end = std::min(end, until); t <= end; ++t, ++pulls) {
+        for (end = smaller(end, until); t <= end; ++t, ++pulls) {
             if (!own.leads((double)sum, (double)pulls, logarithms[t], level)) break;
             sum += mixed(first + GOLDEN * (u64)pulls) < limit;
         }

@@ -33,9 +33,9 @@ template <typename T> DEVICE T cached(const T* at) { return __ldg(at); }
 
 #else
 
-#include <cmath>
-#include <cstdint>
-#include <cstring>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
 #define DEVICE static inline
 #define DEVICE_MEMBER
 #define OUTLINED static
@@ -50,14 +50,12 @@ DEVICE u32 high_product(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
 DEVICE u32 funnel_left(u32 low, u32 high) { return high << 1 | low >> 31; }
 DEVICE int first_bit(u32 bits) { return __builtin_ffs((int)bits) - 1; }
 DEVICE int count_bits(u32 bits) { return __builtin_popcount(bits); }
-DEVICE float root_estimate(float x) { return 1.0f / std::sqrt(x); }
-DEVICE float log2_estimate(float x) { return std::log2(x); }
-DEVICE float float_of_bits(u32 bits) { float x; std::memcpy(&x, &bits, 4); return x; }
-DEVICE u64 bits_of(double x) { u64 bits; std::memcpy(&bits, &x, 8); return bits; }
-DEVICE double from_bits(u64 bits) { double x; std::memcpy(&x, &bits, 8); return x; }
+DEVICE float root_estimate(float x) { return 1.0f / sqrtf(x); }
+DEVICE float log2_estimate(float x) { return log2f(x); }
+DEVICE float float_of_bits(u32 bits) { float x; memcpy(&x, &bits, 4); return x; }
+DEVICE u64 bits_of(double x) { u64 bits; memcpy(&bits, &x, 8); return bits; }
+DEVICE double from_bits(u64 bits) { double x; memcpy(&x, &bits, 8); return x; }
 template <typename T> DEVICE T cached(const T* at) { return *at; }
-using std::ceil; using std::exp; using std::expm1; using std::fabs; using std::floor; using std::fma; using std::log;
-using std::log1p; using std::rint; using std::sqrt;
 #define THREAD 0u
 #define BLOCK 0u
 #define BLOCKS 1u

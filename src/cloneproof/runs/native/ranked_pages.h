@@ -23,10 +23,10 @@ struct RankedPages {
     const Arms& all;
     const RankedPlan& plan;
     const i64 above;  // rows before those of the arms
-    std::vector<PageRow> rows;
-    std::vector<i64> counts, shown, rounds;  // views of each row in each place; who is shown; rounds of each agent
-    std::vector<Arm> arms;
-    std::vector<u64> coins;  // of the upper level, and of each agent's
+    Array<PageRow> rows;
+    Array<i64> counts, shown, rounds;  // views of each row in each place; who is shown; rounds of each agent
+    Array<Arm> arms;
+    Array<u64> coins;  // of the upper level, and of each agent's
     Ziggurat ziggurat;
 
     RankedPages(const Arms& its, const RankedPlan& job)
@@ -85,7 +85,7 @@ struct RankedPages {
         for (i64 k = begin; k < end; ++k) {
             const u64 key = k < above ? (u64)k : all.key[k - above];
             rows[k].draws = word(draws, key), rows[k].lots = word(lots, key), rows[k].clicks = 0;
-            std::fill_n(counts.begin() + k * all.places, all.places, 0);
+            for (i64 place = 0; place < all.places; ++place) counts[k * all.places + place] = 0;
             count(k, rule, end - begin);
         }
         return word(stream, COIN_STREAM);
@@ -94,7 +94,7 @@ struct RankedPages {
     void open(u64 run_stream, const double* means) {
         const RunStreams streams = streams_of(run_stream);
         open_arms(all, streams.tapes, means, arms.data());
-        std::fill(rounds.begin(), rounds.end(), 0);
+        rounds.fill(0);
         const u64 top = level_stream(streams.levels, 0, 0);
         if (plan.flat) {
             coins[0] = open_level(*plan.lower, 0, all.arms, top);

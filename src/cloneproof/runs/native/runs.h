@@ -1,8 +1,7 @@
 // What all kernels share: the arms of a job, a chunk of its runs, and their results. Every field takes 8 bytes, and
 // Python writes the same names in the same order (native/library.py).
 #pragma once
-#include <algorithm>
-#include <vector>
+#include "memory.h"
 #include "rewards.h"
 
 struct Arms {
@@ -50,13 +49,22 @@ DEVICE void fail_run(const Arms& all, const Chunk& chunk, i64 r) {
 
 // Positions 0, 1, .. in increasing order of their words, which are drawn; the scratch keeps its memory.
 struct Order {
-    std::vector<std::pair<u64, i64>> seats;
+    struct Seat {
+        u64 drawn;
+        i64 place;
+    };
+    Array<Seat> seats;
+    static int compared(const void* a, const void* b) {
+        const Seat &one = *(const Seat*)a, &other = *(const Seat*)b;
+        if (one.drawn != other.drawn) return one.drawn < other.drawn ? -1 : 1;
+        return one.place < other.place ? -1 : one.place > other.place;
+    }
     template <class Word> void draw(i64 count, const Word& of) {
         seats.resize(count);
         for (i64 k = 0; k < count; ++k) seats[k] = {of(k), k};
-        std::sort(seats.begin(), seats.end());
+        qsort(seats.data(), (size_t)count, sizeof(Seat), compared);
     }
-    i64 operator[](i64 place) const { return seats[place].second; }
+    i64 operator[](i64 place) const { return seats[place].place; }
 };
 
 // Rounds of a whole exploration, far beyond any horizon where the product would not fit.

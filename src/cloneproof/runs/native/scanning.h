@@ -41,7 +41,7 @@ struct EpsilonGreedy : Level {
 
 // Somebody's own rule without a bound.
 struct OwnScan : Level {
-    std::vector<double> pulls, means, draws, priorities;
+    Array<double> pulls, means, draws, priorities;
 
     void open(const RuleNumbers* its, Candidate* first, i64 candidates, i64 exploring, u64 own_stream) {
         Level::open(its, first, candidates, exploring, own_stream);
@@ -75,7 +75,7 @@ struct Posterior : Level {
     struct Pair {
         Shape successes, failures;
     };
-    std::vector<Pair> shapes;
+    Array<Pair> shapes;
     Ziggurat ziggurat;
 
     void open(const RuleNumbers* its, Candidate* first, i64 candidates, i64 exploring, u64 own_stream) {

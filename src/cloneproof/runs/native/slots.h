@@ -59,9 +59,9 @@ struct Pulled {
 struct SlotRun {
     const Arms& all;
     const SlotPlan& plan;
-    std::vector<Arm> arms;
-    std::vector<i64> paid;
-    std::vector<Slot> slots;
+    Array<Arm> arms;
+    Array<i64> paid;
+    Array<Slot> slots;
     Order agents, seats;
     RunStreams streams;
     u64 level;  // the stream of the upper level
@@ -73,7 +73,7 @@ struct SlotRun {
         streams = streams_of(run_stream);
         level = level_stream(streams.levels, 0, 0);
         open_arms(all, streams.tapes, means, arms.data());
-        std::fill(paid.begin(), paid.end(), 0);
+        paid.fill(0);
         if (plan.timetable) {
             const u64 lots = word(level, ORDER_STREAM);
             agents.draw(all.agents, [&](i64 i) { return word(lots, (u64)i); });
@@ -100,7 +100,7 @@ struct SlotRun {
         slot.number = number;
         if (!plan.blocks && plan.timetable) slot.coins = coins_at(streams.coins, owner, 1 + draw);
         else if (!plan.blocks) slot.coins = word(word(level, COIN_STREAM), (u64)((owner << 32) + draw));
-        if ((i64)slots.size() <= k) slots.resize(k + 1);
+        if (slots.size() <= k) slots.resize(k + 1);
         slots[k] = slot;
     }
 
@@ -143,8 +143,8 @@ struct SlotRun {
             slot.rank = total >= plan.least ? slot.rank : -total;
             slot.purse = 0;
         } else if (plan.ranked == INDEX) {
-            slot.rank = std::max(slot.rank, -kl_upper_bound(total / (double)slot.pulls, (double)slot.pulls, plan.width));
-            slot.purse = std::max<i64>(1, slot.pulls / 16);
+            slot.rank = larger(slot.rank, -kl_upper_bound(total / (double)slot.pulls, (double)slot.pulls, plan.width));
+            slot.purse = larger<i64>(1, slot.pulls / 16);
         } else {
             slot.rank += 1.0;
             slot.purse = plan.stake;
@@ -177,7 +177,7 @@ struct SlotRun {
                     return slot.arm;
                 }
                 if (left == 0) return -1;
-                const i64 pulls = std::min(left, slot.purse);
+                const i64 pulls = smaller(left, slot.purse);
                 const Pulled won = pull(slot, slot.number * plan.steps + slot.steps, pulls, plan.ranked == BARS ? plan.part : 0.0);
                 left -= pulls;
                 ++slot.steps;

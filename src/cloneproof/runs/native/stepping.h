@@ -1,6 +1,5 @@
 // Bandits of one level or two, round by round; the rounds are those of mechanisms.online.state.
 #pragma once
-#include <memory>
 #include "leading.h"
 #include "scanning.h"
 
@@ -14,47 +13,55 @@ struct SteppingPlan {
 
 // A level of any rule, where the loop is not made for a single one.
 class AnyLevel {
-    struct Picks {
-        virtual ~Picks() {}
-        virtual void open(const RuleNumbers*, Candidate*, i64, i64, u64) = 0;
-        virtual i64 pick(i64 clock) = 0;
-        virtual void enter(i64 k, i64 ticks) = 0;
-        Level* level;
-    };
-    template <class Kind> struct PicksOf : Picks {
-        Kind own;
-        PicksOf() { level = &own; }
-        PicksOf(const PicksOf&) = delete;
-        void open(const RuleNumbers* rule, Candidate* rows, i64 count, i64 explore, u64 stream) override {
-            own.open(rule, rows, count, explore, stream);
-        }
-        i64 pick(i64 clock) override { return own.pick(clock); }
-        void enter(i64 k, i64 ticks) override { own.enter(k, ticks); }
-    };
-    std::unique_ptr<Picks> picks;
+    void* own = nullptr;
+    Level* level = nullptr;
+    void (*opens)(void*, const RuleNumbers*, Candidate*, i64, i64, u64);
+    i64 (*picks)(void*, i64);
+    void (*enters)(void*, i64, i64);
+    void (*ends)(void*);
 
-    static Picks* made(const RuleNumbers& rule) {
+    template <class Kind> void make() {
+        Kind* made = new (At{memory_for(1, sizeof(Kind))}) Kind();
+        own = made, level = made;
+        opens = [](void* it, const RuleNumbers* rule, Candidate* rows, i64 count, i64 explore, u64 stream) {
+            ((Kind*)it)->open(rule, rows, count, explore, stream);
+        };
+        picks = [](void* it, i64 clock) { return ((Kind*)it)->pick(clock); };
+        enters = [](void* it, i64 k, i64 ticks) { ((Kind*)it)->enter(k, ticks); };
+        ends = [](void* it) { ((Kind*)it)->~Kind(); };
+    }
+
+    void make(const RuleNumbers& rule) {
         switch (rule.kind) {
-            case UCB: return new PicksOf<Leading<Ucb>>;
-            case KL_UCB: return new PicksOf<Leading<KlUcb>>;
-            case STEADY_UCB: return new PicksOf<Leading<SteadyUcb>>;
-            case STEADY_KL_UCB: return new PicksOf<Leading<SteadyKlUcb>>;
-            case MEAN: return new PicksOf<Leading<Mean>>;
-            case INDIFFERENT: return new PicksOf<Indifferent>;
-            case POSTERIOR: return new PicksOf<Posterior>;
-            case EPSILON_GREEDY: return new PicksOf<EpsilonGreedy>;
-            default: return rule.bound ? (Picks*)new PicksOf<Leading<OwnRule>> : new PicksOf<OwnScan>;
+            case UCB: return make<Leading<Ucb>>();
+            case KL_UCB: return make<Leading<KlUcb>>();
+            case STEADY_UCB: return make<Leading<SteadyUcb>>();
+            case STEADY_KL_UCB: return make<Leading<SteadyKlUcb>>();
+            case MEAN: return make<Leading<Mean>>();
+            case INDIFFERENT: return make<Indifferent>();
+            case POSTERIOR: return make<Posterior>();
+            case EPSILON_GREEDY: return make<EpsilonGreedy>();
+            default: return rule.bound ? make<Leading<OwnRule>>() : make<OwnScan>();
         }
     }
 
 public:
-    void open(const RuleNumbers* rule, Candidate* rows, i64 count, i64 explore, u64 stream) {
-        if (!picks) picks.reset(made(*rule));
-        picks->open(rule, rows, count, explore, stream);
+    AnyLevel() {}
+    AnyLevel(const AnyLevel&) = delete;
+    AnyLevel(AnyLevel&& other)
+        : own(other.own), level(other.level), opens(other.opens), picks(other.picks), enters(other.enters), ends(other.ends) {
+        other.own = nullptr;
     }
-    i64 pick(i64 clock) { return picks->pick(clock); }
-    void enter(i64 k, i64 ticks) { picks->enter(k, ticks); }
-    Level& state() { return *picks->level; }
+    ~AnyLevel() {
+        if (own) ends(own), free(own);
+    }
+    void open(const RuleNumbers* rule, Candidate* rows, i64 count, i64 explore, u64 stream) {
+        if (!own) make(*rule);
+        opens(own, rule, rows, count, explore, stream);
+    }
+    i64 pick(i64 clock) { return picks(own, clock); }
+    void enter(i64 k, i64 ticks) { enters(own, k, ticks); }
+    Level& state() { return *level; }
 };
 
 DEVICE Level& state_of(Level& level) { return level; }
@@ -78,20 +85,20 @@ constexpr bool plays_leader(const void*) { return false; }
 template <bool COINS, bool FLAT, class Upper, class Lower> struct Stepping {
     const Arms& all;
     const SteppingPlan& plan;
-    std::vector<Candidate> rows;
+    Array<Candidate> rows;
     Upper upper;
-    std::vector<Lower> lower;
+    Array<Lower> lower;
     RunStreams streams;
 
     Stepping(const Arms& arms, const SteppingPlan& job) : all(arms), plan(job) {
         rows.resize((FLAT ? 0 : all.agents) + all.arms);
-        lower = std::vector<Lower>(FLAT ? 1 : all.agents);
+        lower.resize(FLAT ? 1 : all.agents);
     }
 
     Candidate* arm_rows() { return rows.data() + (FLAT ? 0 : all.agents); }
 
     void open_lower(i64 version, i64 explore) {
-        for (i64 i = 0; i < (i64)lower.size(); ++i) {
+        for (i64 i = 0; i < lower.size(); ++i) {
             const i64 begin = FLAT ? 0 : all.first[i], end = FLAT ? all.arms : all.first[i + 1];
             const u64 stream = level_stream(streams.levels, (u64)version, FLAT ? 0 : (u64)(i + 1));
             lower[i].open(plan.lower, arm_rows() + begin, end - begin, explore, stream);
@@ -168,7 +175,7 @@ template <bool COINS, bool FLAT, class Upper, class Lower> struct Stepping {
     void close(const Chunk& chunk, i64 r) {
         double* payoff = chunk.payoff + r * all.agents;
         i64* views = chunk.views + r * all.originals;
-        std::vector<i64> paid(all.agents, 0);
+        Array<i64> paid(all.agents);
         for (i64 a = 0; a < all.arms; ++a) {
             const Candidate& row = arm_rows()[a];
             views[all.column[a]] += row.before + row.pulls;

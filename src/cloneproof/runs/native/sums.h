@@ -19,7 +19,7 @@ DEVICE double average(i64 sum, i64 pulls, double unit) {
         lost = lost || (quotient & 1);
         quotient >>= 1;
     }
-    const double value = std::ldexp((double)(i64)((u64)quotient | (u64)lost), -shift) / unit;
+    const double value = ldexp((double)(i64)((u64)quotient | (u64)lost), -shift) / unit;
     return negative ? -value : value;
 }
 
