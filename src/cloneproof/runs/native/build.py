@@ -59,7 +59,8 @@ def compiler() -> list[str] | None:
         found = shutil.which(name)
         if found:
             return [found]
-    return [sys.executable, "-m", "ziglang", "cc", "-x", "c++"] if find_spec("ziglang") else None  # the library of C alone
+    zig = [sys.executable, "-m", "ziglang", "cc", "-x", "c++"]  # not its c++, which first builds a library for minutes
+    return zig if find_spec("ziglang") else None
 
 
 def build(target: Path = FOLDER, folder: Path = FOLDER, only: str = "", more: tuple[str, ...] = ()) -> None:
