@@ -6,7 +6,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._lib.randomness import uniform
-from cloneproof.mechanisms.bandits.levels import ticks
+from cloneproof._lib.ticks import ticks
 from cloneproof.mechanisms.reservoir import rank
 from cloneproof.mechanisms.reservoir.rank import SlotLevel, rank_of
 

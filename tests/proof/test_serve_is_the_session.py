@@ -19,9 +19,9 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._lib.randomness import substream, uniform, word
+from cloneproof._lib.ticks import ONE
 from cloneproof.mechanisms import registration, segment, streams
 from cloneproof.mechanisms.bandits import state
-from cloneproof.mechanisms.bandits.levels import ONE
 from cloneproof.mechanisms.reservoir import pages, rank
 from cloneproof.mechanisms.reservoir.pages import LaboratoryState
 from cloneproof.mechanisms.reservoir.rank import SlotLevel

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloneproof.mechanisms.bandits.levels import ONE, ticks
+from cloneproof._lib.ticks import ONE, ticks
 from support import native_functions
 
 sums = st.integers(-(2**63) + 1, 2**63 - 1) | st.integers(-(2**53), 2**53) | st.integers(0, 2**20)

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import cloneproof as cp
+from cloneproof._lib.ticks import ticks
 from cloneproof.errors import CloneproofError, Refused, ServeError, SessionError
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.bandits.levels import ticks
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Defaulted, payment
 from cloneproof.serve.market.live import LiveMarket

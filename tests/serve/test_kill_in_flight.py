@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import ExitStack
 
-from cloneproof.mechanisms.bandits.levels import ticks
+from cloneproof._lib.ticks import ticks
 from cloneproof.serve import calls
 from cloneproof.serve.market.entries import AgentJoined, ArmPaused, ArmWithdrawn, decode, payment
 from cloneproof.serve.messages import SlateReply

@@ -7,8 +7,8 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._lib.randomness import uniform
+from cloneproof._lib.ticks import ticks
 from cloneproof.errors import Refused
-from cloneproof.mechanisms.bandits.levels import ticks
 from cloneproof.serve.market.entries import Decided, Late, decode, encode, payment
 from cloneproof.serve.market.terms import complete
 from support.service import Desk, declared, spec, with_arms

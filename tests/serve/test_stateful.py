@@ -18,8 +18,8 @@ from hypothesis.stateful import (
 from msgspec.structs import replace
 from test_windows import overdue_line
 
+from cloneproof._lib.ticks import ticks
 from cloneproof.errors import NobodyLeftError
-from cloneproof.mechanisms.bandits.levels import ticks
 from cloneproof.mechanisms.session import session
 from cloneproof.serve.market.dice import MarketDice, season_keys, session_key
 from cloneproof.serve.market.entries import payment

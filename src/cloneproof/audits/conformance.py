@@ -18,8 +18,9 @@ import scipy
 from numpy.typing import NDArray
 
 from cloneproof._lib.randomness import Stream, substream
+from cloneproof._lib.ticks import ticks
 from cloneproof.errors import CloneproofError
-from cloneproof.mechanisms.bandits.levels import Level, ticks
+from cloneproof.mechanisms.bandits.levels import Level
 from cloneproof.mechanisms.bandits.rule import Rule, checked_chances
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.registration import Registration, open_registration

@@ -23,13 +23,13 @@ import numpy as np
 
 from cloneproof._lib.checks import count
 from cloneproof._lib.clock import check_time
+from cloneproof._lib.ticks import ONE, TICK_BITS, ticks
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import PART, legendre_nodes
 from cloneproof.laws.best import best_mean
 from cloneproof.laws.logarithm import ln
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.market.priors import Beta, Prior, Uniform
-from cloneproof.mechanisms.bandits.levels import ONE, TICK_BITS, ticks
 from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, broken_rule, checked_chances
 from cloneproof.mechanisms.mechanism import Mechanism, plain_epochs
 from cloneproof.runs.estimate import Estimate, Evaluation, weighted_sum

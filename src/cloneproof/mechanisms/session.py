@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from cloneproof._lib.checks import HORIZON_LIMIT, count, known, number_in, one_of, real, whole
 from cloneproof._lib.randomness import Stream, substream
+from cloneproof._lib.ticks import LARGEST, ONE, ticks, written
 from cloneproof.errors import (
     CloneproofError,
     MechanismError,
@@ -24,7 +25,6 @@ from cloneproof.errors import (
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.market.segments import checked_segments
-from cloneproof.mechanisms.bandits.levels import LARGEST, ONE, ticks, written
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.participants import Participants
 from cloneproof.mechanisms.registration import (

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from cloneproof._lib.randomness import Stream, substream, uniform, word
+from cloneproof._lib.ticks import TICK_BITS, written
 from cloneproof.laws.logarithm import ln
 from cloneproof.mechanisms.bandits.rule import Order, PriorityInputs, Rule, broken_rule, checked_chances
 from cloneproof.mechanisms.registration import Registration, Withdrawals, nobody_left
@@ -27,10 +28,6 @@ from cloneproof.mechanisms.streams import (
 )
 
 WAIT: Final = -1
-TICK_BITS: Final = 30  # sums of rewards are whole numbers of 2**-30, so the order of arrival cannot matter
-ONE: Final = 1 << TICK_BITS
-LARGEST: Final = 1 << 31  # size of a reward that a session takes
-EXACT: Final = 1 << 53  # whole numbers below it are floats
 
 
 class ExplorationQueue:
@@ -374,24 +371,6 @@ class Level(Candidates):
         super().restore(state)
         self.means = [t / (n << TICK_BITS) if n else 0.0 for t, n in zip(self.total, self.arrived, strict=True)]
         self._explore_anew()
-
-
-def ticks(value: float) -> int:
-    """Return a reward as a whole number of 2**-30, rounded to the nearest: what ties in decimals ties.
-
-    >>> ticks(1.0) == 1 << 30, ticks(-0.5) == -(1 << 29), ticks(0.2) + ticks(0.8) == 2 * ticks(0.5)
-    (True, True, True)
-    """
-    return ONE if value == 1.0 else round(value * ONE)
-
-
-def written(numbers: Sequence[int]) -> list[int | str]:
-    """Return whole numbers as a file has them: from 2**53 on as text, since JavaScript reads numbers as floats.
-
-    >>> written([5, ONE << 30])
-    [5, '1152921504606846976']
-    """
-    return [number if abs(number) < EXACT else str(number) for number in numbers]
 
 
 def level_stream(seed_stream: Stream, version: int, key: int) -> Stream:

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cloneproof._lib.randomness import Stream, substream, word
-from cloneproof.mechanisms.bandits.levels import ONE, Level
+from cloneproof._lib.ticks import ONE
+from cloneproof.mechanisms.bandits.levels import Level
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.bandits.state import OneLevelState, StateSetup, TwoLevelState
 from cloneproof.mechanisms.registration import Allocation, Page, nobody_left

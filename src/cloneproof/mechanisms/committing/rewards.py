@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from cloneproof._lib.clock import check_time
+from cloneproof._lib.ticks import TICK_BITS, ticks
 from cloneproof.laws.arithmetic import Array, tie_nodes
 from cloneproof.laws.counts import CountLaw, add_laws, binomial, convolve, power, scale
 from cloneproof.laws.means import MeanCounts
-from cloneproof.mechanisms.bandits.levels import TICK_BITS, ticks
 
 UNLIKELY = 1e-34  # a chance of a best value so low that it may be left out
 Sums = Any  # a law of a sum of rewards, in the form of its family

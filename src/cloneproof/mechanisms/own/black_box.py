@@ -47,6 +47,7 @@ from cloneproof._lib.checks import known, number_in
 from cloneproof._lib.clock import is_counted
 from cloneproof._lib.processes import process_pool
 from cloneproof._lib.randomness import substream, uniform
+from cloneproof._lib.ticks import ONE
 from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.evaluation.reference import (
     SESSION_STREAM,
@@ -58,7 +59,6 @@ from cloneproof.evaluation.reference import (
     taped_arms,
 )
 from cloneproof.market.market import check_no_positions
-from cloneproof.mechanisms.bandits.levels import ONE
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.job import Outcomes, SamplingJob, outcomes_of, uniforms
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from cloneproof._lib.arrays import FloatArray, WordArray
-from cloneproof.mechanisms.bandits.levels import ONE
+from cloneproof._lib.ticks import ONE
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.reservoir.rank import rank_of
 from cloneproof.mechanisms.scores.champions import Champions

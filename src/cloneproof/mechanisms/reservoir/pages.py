@@ -35,7 +35,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cloneproof._lib.randomness import Stream, substream, uniform, word
-from cloneproof.mechanisms.bandits.levels import ONE, level_stream, written
+from cloneproof._lib.ticks import ONE, written
+from cloneproof.mechanisms.bandits.levels import level_stream
 from cloneproof.mechanisms.bandits.state import RunningState, StateSetup, known_chance
 from cloneproof.mechanisms.registration import Allocation, Page, Registration, nobody_left
 from cloneproof.mechanisms.streams import COIN_STREAM, LEVELS_STREAM, ORDER_STREAM, SLOT_STREAM

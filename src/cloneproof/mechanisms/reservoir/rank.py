@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from cloneproof._lib.randomness import MASK, Stream, substream, uniform, word
 from cloneproof._lib.schedules import Bar, next_update
-from cloneproof.mechanisms.bandits.levels import ONE, WAIT, Candidates, ticks
+from cloneproof._lib.ticks import ONE, ticks
+from cloneproof.mechanisms.bandits.levels import WAIT, Candidates
 from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule
 from cloneproof.mechanisms.registration import nobody_left
 from cloneproof.mechanisms.streams import SLOT_STREAM

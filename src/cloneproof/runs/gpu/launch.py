@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cloneproof._lib.arrays import FloatArray, IntArray
+from cloneproof._lib.ticks import ONE, ticks
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.bandits.levels import ONE, ticks
 from cloneproof.runs.gpu.records import (
     FLAT_UCB,
     THOMPSON,

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from cloneproof._lib.arrays import FloatArray, WordArray
+from cloneproof._lib.ticks import LARGEST, ONE
 from cloneproof.market.rewards import FamilyLaw, RewardFamily
-from cloneproof.mechanisms.bandits.levels import LARGEST, ONE
 from cloneproof.mechanisms.bandits.own_rules import compiled_quantile
 from cloneproof.runs.job import Job
 from cloneproof.runs.native.library import KernelRecord, record

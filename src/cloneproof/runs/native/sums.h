@@ -1,7 +1,7 @@
 // Exact sums of rewards: whole numbers of one unit, so that the order of arrival cannot matter.
 //
-// A reward is a multiple of 2^-30 (levels.ticks); where all rewards are whole the unit is 1, at any horizon. A sum fits
-// one word as rewards that are not whole may add up to less than 2^33 (job.check_sums).
+// A reward is a multiple of 2^-30 (_lib/ticks.py); where all rewards are whole the unit is 1, at any horizon. A sum
+// fits one word as rewards that are not whole may add up to less than 2^33 (job.check_sums).
 #pragma once
 #include "streams.h"
 

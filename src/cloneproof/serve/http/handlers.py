@@ -14,10 +14,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from cloneproof._lib.ticks import TICK_BITS
 from cloneproof._version import __version__
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
-from cloneproof.mechanisms.bandits.levels import TICK_BITS
 from cloneproof.serve import messages as m
 from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market import limits

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from cloneproof._lib.ticks import TICK_BITS
 from cloneproof.errors import ServeError
-from cloneproof.mechanisms.bandits.levels import TICK_BITS
 from cloneproof.serve.market.terms import MarketSpec, Name, Segments, Title, Weight
 
 FORMAT: Final = 3
@@ -355,7 +355,7 @@ def chain_hashes(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
 def payment(reward_ticks: int, share_micro: int) -> int:
     """Return the payment for a reward in whole micro-units, rounded half up; integers only, so equal on every machine.
 
-    >>> from cloneproof.mechanisms.bandits.levels import ticks
+    >>> from cloneproof._lib.ticks import ticks
     >>> payment(ticks(0.5), 1_000_000), payment(ticks(1.0), 400_000), payment(ticks(0.3333333), 1_000_000)
     (500000, 400000, 333333)
     """
