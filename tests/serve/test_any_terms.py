@@ -36,9 +36,7 @@ MECHANISMS = {
     "reservoir-contest": lambda dice: slots(dice) | {"threshold": 1, "horizon": 1000},
     "reservoir-index": lambda dice: {"draws": dice.randint(1, 3)},
     "reservoir-bars": lambda dice: {"bars": 0.3, "draws": dice.randint(1, 3)},
-    "reservoir-streams": lambda dice: dice.choice(
-        [{"rotations": dice.randint(1, 4), "blocks": dice.randint(1, 4)}, {"pages": dice.randint(1, 8)}]
-    ),
+    "reservoir-streams": lambda dice: {"rotations": dice.randint(1, 4), "blocks": dice.randint(1, 4)},
 }
 PLACES = [1, 2, 4, [1.0, 0.6], [1.0, 0.6, 0.3], [1.0, 0.5, 0.0], [1.0] * 5]
 SEGMENTS = [{"desk": 1.0}, {"desk": 0.9, "phone": 0.1}, {"desk": 0.5, "phone": 0.3, "tv": 0.2}]

@@ -91,10 +91,6 @@ FEATURES = {
     "batches of pages": Feature(
         {"positions": [1.0, 0.6], "batch": 6}, late=4, withdraws=True, taken_by=frozenset(RANKING)
     ),
-    "pages that run from the first one": Feature(
-        {"positions": [1.0, 0.6, 0.5, 0.4, 0.2]}, parameters={"pages": 6}, rounds=70, late=2,
-        taken_by=frozenset({"reservoir-streams"}),
-    ),
     "pages in segments": Feature(
         TWO | {"positions": {"phone": 2, "desk": [1.0, 0.6, 0.4]}}, late=2, taken_by=frozenset(RANKING)
     ),
@@ -299,7 +295,7 @@ def test_a_settled_season_is_checked_by_everybody_and_no_line_can_be_forged(kind
 
 FAULTS = {
     "pauses that are not told": ("cloneproof.serve.market.live.LiveMarket.pause", "pauses"),
-    "withdrawals that are not told": ("cloneproof.mechanisms.session.Session.withdraw", "withdrawals"),
+    "withdrawals that are not told": ("cloneproof.Session.withdraw", "withdrawals"),
     "windows that never end": ("cloneproof.serve.market.live.LiveMarket.expire", "windows"),
 }
 

@@ -38,8 +38,6 @@ NEVER = {
     },
     "a laboratory that is longer for one agent": FREEZE | {"horizon": 15},
     "a laboratory that is longer in a segment": FREEZE | {"horizon": 100, "segments": TWO},
-    "blocks of pages without attention": STREAMS | {"parameters": {"pages": 6}, "positions": 2},
-    "pages that are no whole batches": STREAMS | {"parameters": {"pages": 6}, "batch": 4},
     "sums of rewards that no test can count": {
         "mechanism": "reservoir", "horizon": 100, "rewards": {"family": "exponential"}, "default_reward": 0.0,
         "parameters": {"rounds": 2, "draws": 2, "threshold": 1.0, "coins": False},
@@ -58,7 +56,6 @@ def test_terms_that_nobody_could_start_are_refused(kind, desk):
     ("terms", "agents", "said", "fits"),
     [
         (FREEZE | {"horizon": 100}, 12, "a laboratory that ends within 100 pages, got one of 192 for 12 agents", 6),
-        (STREAMS | {"parameters": {"pages": 6}}, 3, "attention for each of 3 agents, got 2 places that somebody", 2),
         (FREEZE | {"segments": TWO}, 12, "for 12 agents in segment 'phone'", 6),
         (FREEZE | {"parameters": {"rotations": 1, "blocks": 8}, "batch": 6}, 7, "rotations=1 for 7 agents", 6),
     ],

@@ -13,7 +13,7 @@ from cloneproof.cli.output import print_json, print_sections
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market
-from cloneproof.mechanisms.catalogue import CATALOGUE, ON_PAGES_ONLY, mechanism
+from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.committing.parameters import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -58,7 +58,7 @@ def _general(name: str) -> dict[str, Any]:
     example: dict[str, Any] = {
         key: 1 for key, p in inspect.signature(builder).parameters.items() if p.default is p.empty
     }
-    instance = mechanism(name, **example | ({"pages": 1} if name in ON_PAGES_ONLY else {}))
+    instance = mechanism(name, **example)
     return {
         "mechanism": name,
         "what it does": (inspect.getdoc(builder) or "").partition("\n")[0],
