@@ -15,7 +15,7 @@ w = c ln T. Two costs oppose each other:
    a probability of about exp(-w r), r = ln(1 - m_i) / ln(1 - m_j) >= 1; other paths are less likely by their exponents.
    The contest loses m_j - m_(j+1) in every round if all of the first j fall below m_(j+1).
 
-Any constant is clone-proof, so this may be rough: it only affects the regret (`studies/contest_tuning.py` compares).
+Any constant is clone-proof, so this may be rough: it only affects the regret.
 """
 
 from __future__ import annotations
