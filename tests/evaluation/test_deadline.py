@@ -10,7 +10,6 @@ from cloneproof._lib.clock import budget_clock, check_time, now, time_is_over, w
 from cloneproof.cli.options import LEAST, SINCE, _left
 from cloneproof.errors import OutOfTimeError
 from cloneproof.evaluation.tree import tree
-from cloneproof.mechanisms.committing.law import closed_form
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.job import Job
 from cloneproof.runs.sampler import WORKER, by_deadline, kernel_outcomes, sample
@@ -27,8 +26,8 @@ TWO_PHASES = cp.mechanism("h-etc-r", agent_rounds=12, arm_rounds=4)
 )
 def test_the_closed_form_stops(made):
     with Deadline(0.0).for_engines(), pytest.raises(OutOfTimeError, match="no time"):
-        closed_form(MARKET.with_horizon(61), made, HONEST)
-    assert closed_form(MARKET.with_horizon(61), made, HONEST).payoff  # and does not remember it
+        made.law(MARKET.with_horizon(61), HONEST)
+    assert made.law(MARKET.with_horizon(61), HONEST).payoff  # and does not remember it
 
 
 def test_the_tree_stops():

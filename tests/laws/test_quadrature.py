@@ -16,7 +16,7 @@ from cloneproof.evaluation.tree import tree
 from cloneproof.laws.means import CopiedOriginal, realisations
 from cloneproof.laws.points import coin_distance, exact_points, points_for
 from cloneproof.market.market import full_copies
-from cloneproof.mechanisms.committing.law import closed_form, most_coins
+from cloneproof.mechanisms.committing.law import most_coins
 from cloneproof.mechanisms.reservoir.law import _draw_laws, count_laws
 from support.brute_force import brute_force
 from support.reservoir_by_hand import expected_rewards
@@ -88,7 +88,7 @@ def test_payoffs_under_continuous_priors_are_those_of_fractions(mechanism, horiz
         for name, payoff in brute_force(at, mechanism, copies, horizon)[0].items():
             exact[name] += p * q * payoff
     market = cp.Market([cp.Agent("ana", 1, ana), cp.Agent("bo", 1, bo)], horizon)
-    for name, payoff in closed_form(market, mechanism, copies).payoff.items():
+    for name, payoff in mechanism.law(market, copies).payoff.items():
         assert (payoff.kind, payoff.heuristic) == ("exact", False)
         assert abs(Fraction(payoff.value) - exact[name]) <= Fraction(payoff.error)
         assert payoff.error < 1e-10
@@ -101,7 +101,7 @@ def test_two_engines_agree_on_continuous_priors(seed):
     market = cp.Market(agents, horizon=draw.randint(6, 9))
     mechanism = cp.mechanism("h-etc-r", agent_rounds=draw.randint(2, 3), arm_rounds=draw.randint(1, 2))
     copies = full_copies(agents, {"ana": (draw.randint(1, 2), 1)})
-    ours, theirs = closed_form(market, mechanism, copies), tree(market, mechanism, copies)[market.horizon]
+    ours, theirs = mechanism.law(market, copies), tree(market, mechanism, copies)[market.horizon]
     for name in ("ana", "bo"):
         assert abs(ours.payoff[name].value - theirs.payoff[name].value) <= 1e-12
     assert ours.regret.value == pytest.approx(theirs.regret.value, abs=1e-9)
@@ -145,7 +145,7 @@ def test_a_reservoir_under_continuous_priors_is_the_enumeration(copies):
         exact = [total + twice * p * q * r * each for total, each in zip(exact, paid, strict=True)]
     market = cp.Market([cp.Agent("ana", 2, ana), cp.Agent("bo", 1, bo)], horizon)
     registered = dict(zip(("ana", "bo"), copies, strict=True))
-    found = closed_form(market, cp.Mechanism(arm=rule), registered).payoff
+    found = cp.Mechanism(arm=rule).law(market, registered).payoff
     for payoff, theirs in zip(found.values(), exact, strict=True):
         assert abs(Fraction(payoff.value) - theirs) <= Fraction(payoff.error)
         assert payoff.error < 1e-10
@@ -206,5 +206,3 @@ def test_coins_are_counted_from_above():
     assert most_coins(etc, 2, 1, 100) == 7
     assert most_coins(trial, 2, 3, 100) == 27
     assert most_coins(trial, 2, 3, 9) == 9
-    reservoir = cp.mechanism("reservoir", rounds=4, draws=5, threshold=3)
-    assert most_coins(reservoir, 1000, 2, 10**6) == 21

@@ -164,7 +164,7 @@ def test_a_refused_point_does_not_stop_the_others(tmp_path):
     table = cp.sweep(grid, tmp_path / "points", workers=1)
     refused, answered = table.rows[0], table.rows[1]
     assert (refused["quantity"], refused["value"], refused["engine"]) == ("refused", None, "refused")
-    assert "closed-form engine expects" in refused["notes"]
+    assert "an exact law expects" in refused["notes"]
     assert answered["engine"] == "closed-form"
 
 

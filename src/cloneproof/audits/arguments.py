@@ -28,8 +28,7 @@ from cloneproof.audits.theorems import (
 )
 from cloneproof.bounds import smallest
 from cloneproof.errors import EngineError
-from cloneproof.market.market import MOST_ARMS, Market
-from cloneproof.mechanisms.committing.law import closed_form
+from cloneproof.market.market import MOST_ARMS, Market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.runs.deadline import Deadline
@@ -96,7 +95,7 @@ def _never_erring(case: AuditCase, copies: CopyVector) -> float:
     market, running = case.market, case.mechanism
     sure = Market(market.agents, market.horizon, market.share, "deterministic")
     committing = running if running.arm.commits_to_mean else replace(running, arm=etc(running.arm_rounds))
-    return closed_form(sure, committing, case.copies(copies)).payoff[case.name].high
+    return _earned(sure, committing, case, copies)
 
 
 def _two_phases(case: AuditCase, copies: CopyVector) -> float:
@@ -116,7 +115,12 @@ def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
     market = Market([case.agent], rounds, case.market.share, "deterministic")
     arm = case.mechanism.arm
     mechanism = Mechanism(arm=etc(arm.explore, order=arm.order))
-    return closed_form(market, mechanism, {case.name: copies}).payoff[case.name].high
+    return _earned(market, mechanism, case, copies)
+
+
+def _earned(market: Market, mechanism: Mechanism, case: AuditCase, copies: CopyVector) -> float:
+    law = mechanism.law(market, full_copies(market.agents, {**case.others, case.name: copies}))
+    return UNBOUNDED if isinstance(law, str) else law.payoff[case.name].high
 
 
 def arms_in_play(case: AuditCase) -> int | None:

@@ -13,7 +13,6 @@ from cloneproof.errors import EngineError, MechanismError, OutOfTimeError, brief
 from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.evaluation.tree import tree
 from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
-from cloneproof.mechanisms.committing.law import closed_form
 from cloneproof.mechanisms.committing.parameters import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxJob, black_box_runs
@@ -78,7 +77,10 @@ def _exactly(
     def evaluated(own: Market, running: Mechanism, rounds: Sequence[int]) -> dict[int, Evaluation]:
         if engine == "tree":
             return tree(own, running, copies, rounds)
-        return {own.horizon: closed_form(own, running, copies)}
+        law = running.law(own, copies)
+        if isinstance(law, str):
+            raise EngineError(law, "use engine='monte-carlo'")
+        return {own.horizon: law}
 
     return summed_plays(market, mechanism, horizons, evaluated)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cloneproof._lib.checks import known
 from cloneproof._lib.schedules import Bar
@@ -25,6 +25,10 @@ from cloneproof.mechanisms.part import (
     score_from,
     short_spelling,
 )
+
+if TYPE_CHECKING:
+    from cloneproof.market.market import FullCopies, Market
+    from cloneproof.runs.estimate import Evaluation
 
 
 @dataclass(frozen=True)
@@ -297,6 +301,18 @@ class Mechanism:
         if self.draws and (pages or (self.flat and self.streams)):
             return f"mechanism {self.name!r} takes no pauses where its draws are tested in blocks of pages; withdraw"
         return None
+
+    def law(self, market: Market, copies: FullCopies) -> Evaluation | str:
+        """Return everybody's exact payoff and the regret in a market without segments; or a sentence why there is none.
+
+        Copies are those of every agent, as from `full_copies`.
+        """
+        from cloneproof.mechanisms.committing import law as committing
+        from cloneproof.mechanisms.expectations import law_or_reason
+        from cloneproof.mechanisms.reservoir import law as reservoir
+
+        family = reservoir if self.draws else committing
+        return law_or_reason(lambda: family.law(self, market, copies))
 
     def in_segment(self, name: str) -> Mechanism:
         """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""

@@ -294,9 +294,8 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> list[ScoreP
         ]
     if not restart:
         raise EngineError(
-            f"the closed-form engine expects a trial that explores every arm where nothing restarts at the award, got "
-            f"{phases.trial} rounds for {arms} arms of {m} rounds",
-            "use engine='monte-carlo', or restart='award'",
+            "an exact law expects a trial that explores every arm where nothing restarts at the award, got "
+            f"{phases.trial} rounds for {arms} arms of {m} rounds; take restart='award'"
         )
     sums = unfinished_exploration(runs, phases.mechanism.arm.order, m, phases.trial, rewards)
     return [(sums, awards[0])]

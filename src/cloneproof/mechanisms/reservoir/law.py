@@ -39,11 +39,18 @@ from cloneproof.laws.counts import binomial
 from cloneproof.laws.draws import UniformDraws
 from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, realisations
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
+from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.bandits.rule import Rule
+from cloneproof.mechanisms.expectations import Expectations
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.registration import check_rewards
 from cloneproof.mechanisms.reservoir.rank import passing_count
+from cloneproof.runs.estimate import Evaluation
 
 MOST_PRODUCTS = 2e9  # products of numbers for one agent's draws; they take seconds
 MOST_DRAWS = 150  # draws up to which factorials are floats
+SLOTS = 1024  # the most points of a Gauss rule
+BAR_POINTS = 240  # of the finer of two resolutions under a bar
 Realisations = list[tuple[Fraction, MeanCounts]]  # of some originals' means, with their probabilities
 IndependentParts = tuple[Realisations, int]  # how many parts there are with these realisations
 
@@ -83,6 +90,37 @@ class DrawLaws:
     own: Array | None = None
     first: Array | None = None
     last: Array | None = None
+
+
+def law(mechanism: Mechanism, market: Market, copies: FullCopies) -> Evaluation:
+    """Compute every agent's ex-ante payoff and the expected regret under a scan of coins, or a bar until a random end.
+
+    A mechanism that tests slots counts coins whatever the rewards are.
+    """
+    rule, name = mechanism.arm, mechanism.name
+    if (mechanism.bar is None) == (market.ends == "at-random"):
+        ends = ("at random under bars", "at its horizon") if mechanism.bar else ("at its horizon", "at random")
+        raise EngineError(f"an exact law expects a market that ends {ends[0]}, got one that ends {ends[1]}")
+    if market.places:
+        raise EngineError("an exact law expects one arm a round, got positions of a page")
+    check_rewards(mechanism, market.family)
+    if mechanism.bar and mechanism.flat:
+        bars = Expectations(market, copies, lambda agents: bar_rewards(agents, rule, market.horizon))
+        return bars.exactly() if bars.listed else bars.by_two_resolutions(BAR_POINTS, "legendre")  # it bends at a bar
+    if not (rule.commits and rule.index == "mean" and rule.binarise):
+        raise EngineError(f"an exact law expects tests of slots on coins, got the rule {rule.name!r} in {name!r}")
+    if not mechanism.flat and len(market.agents) > 1:
+        raise EngineError(f"an exact law expects slots in one timetable, got a contest of champions in {name!r}")
+    found = Expectations(market, copies, lambda agents: reservoir_rewards(agents, rule, market.horizon))
+    if found.listed:
+        return found.exactly()
+    coins = min(market.horizon, rule.draws * rule.explore + 1)  # those that are counted, and the reward itself
+    if (proven := found.by_coins(SLOTS, coins)) is not None:
+        return proven
+    raise EngineError(
+        f"an exact law expects continuous priors of which at most {SLOTS} points stand for all, got {coins} rewards of "
+        "an original that tell them apart; take prior.discretised(5)"
+    )
 
 
 def reservoir_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int) -> list[float]:
@@ -174,9 +212,8 @@ def independent_parts(originals: Sequence[CopiedOriginal], draws: int, levels: i
     alone = power**2 * sum(len(original.atoms) for original in kinds) + joined * power**4 / 8
     if min(listed, alone) * levels > MOST_PRODUCTS or (alone < listed and power > MOST_DRAWS):
         raise EngineError(
-            f"the closed form of a reservoir expects at most {MOST_PRODUCTS:.0e} products of "
-            f"numbers for an agent's draws, got about {min(listed, alone) * levels:.0e} for {draws} draws",
-            "use engine='monte-carlo', or priors of fewer values",
+            f"the law of a reservoir expects at most {MOST_PRODUCTS:.0e} products of numbers for an agent's draws, got "
+            f"about {min(listed, alone) * levels:.0e} for {draws} draws; take priors of fewer values"
         )
     if listed <= alone:
         return [(list(realisations(originals)), 1)]
