@@ -17,7 +17,6 @@ from cloneproof._lib.sections import Facts
 from cloneproof.advice.assumptions import (
     largest_gain,
     market_of_bests,
-    other_numbers,
     true_markets,
     wrong_declarations,
 )
@@ -34,6 +33,7 @@ from cloneproof.advice.tuning import DECLARED, tuned_mechanisms
 from cloneproof.cli.advice import parsed_rates
 from cloneproof.market.alike import prior_between
 from cloneproof.market.market import full_copies
+from cloneproof.mechanisms.facts import Setting
 from cloneproof.report.page import html_page
 from cloneproof.runs.job import Job
 from cloneproof.runs.sampler import kernel_outcomes
@@ -236,7 +236,7 @@ def test_bars_are_advised_where_rates_repeat_and_the_season_ends_at_random():
     assert build_mechanism(complete(terms)).to_dict() == found.choice.mechanism.to_dict()
     fixed = advised(market.with_horizon(5000, "at-horizon"), declared=(), progress=interrupt("the end of the season"))
     assert "reservoir-bars" not in [each.name for each in fixed.ranked] + list(fixed.others)
-    off = dict(other_numbers(found.choice.mechanism))
+    off = dict(found.choice.mechanism.facts(Setting.of(market)).doubts)
     assert list(off) == ["the bar is a fifth too low", "the bar is a fifth too high"]
     bars = [made.arm.slots.bar for made in off.values()]
     assert bars[0].whole > found.choice.mechanism.arm.slots.bar.whole > bars[1].whole

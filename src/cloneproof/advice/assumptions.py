@@ -34,8 +34,8 @@ from cloneproof.errors import CloneproofError
 from cloneproof.laws.points import points
 from cloneproof.market.market import Agent, Market, full_copies
 from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform, discrete_from
+from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.rules.bars import bars
 from cloneproof.runs.estimate import Estimate
 from cloneproof.runs.job import Job
 from cloneproof.runs.outcomes import kernel_for
@@ -108,7 +108,8 @@ def wrong_declarations(
     `usual` is the budget of those with which one must reckon: rates half and twice as high, a threshold that is a
     standard deviation of a test's count too low or too high, and a bar that is a fifth too low or too high.
     """
-    cases = [(what, market, variation, True) for what, variation in other_numbers(candidate)]
+    doubts = candidate.facts(Setting(len(market.agents), market.horizon)).doubts
+    cases = [(what, market, variation, True) for what, variation in doubts]
     truths = [(what, truth, candidate, what in SCALES) for what, truth in true_markets(market)]
     mistakes = []
     for what, truth, running, expected in sorted(cases + truths, key=lambda case: not case[-1]):
@@ -120,23 +121,6 @@ def wrong_declarations(
         regret = regret_of(market_of_bests(market), candidate, sampling)
         mistakes.append(WrongDeclaration(what, regret, *_gain_by_naming(market, candidate)))
     return tuple(mistakes)
-
-
-def other_numbers(candidate: Mechanism) -> Iterator[tuple[str, Mechanism]]:
-    """Yield the mechanism with a threshold, or a bar, a step too low and too high, if it has one."""
-    slots = candidate.arm.slots
-    if slots.bar:
-        given, stake = (candidate.arm.options[key] for key in ("bars", "stake"))
-        for what, factor in (("low", 0.8), ("high", 1.2)):
-            arm = bars(min(1.0, factor * given), stake, slots.draws)
-            yield f"the bar is a fifth too {what}", replace(candidate, arm=arm)
-    if slots.threshold is None:
-        return
-    step = max(1, round(math.sqrt(slots.threshold)))
-    for what, threshold in (("low", slots.threshold - step), ("high", slots.threshold + step)):
-        if 1 <= threshold <= candidate.arm_rounds:
-            arm = replace(candidate.arm, slots=replace(slots, threshold=threshold))
-            yield f"the threshold is {step:,} too {what}", replace(candidate, arm=arm)
 
 
 def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
@@ -185,7 +169,7 @@ def _half_as_far(prior: Prior) -> Prior:
 
 def _gain_by_copies(truth: Market, candidate: Mechanism, sampling: SamplingBudget) -> tuple[float, str]:
     """Return the largest relative gain by copies or by leaving items out, and where it comes from."""
-    if candidate.draws:
+    if not candidate.facts(Setting(len(truth.agents), truth.horizon)).relies_on:
         return 0.0, "the scan theorem asks for no number"
     try:
         gain, agent, vector = largest_gain(truth, candidate)

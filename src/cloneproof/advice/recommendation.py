@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import tomli_w
 
@@ -16,6 +16,7 @@ from cloneproof.bounds import season_cost
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import market_to_toml
+from cloneproof.mechanisms.facts import AwardStart
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Estimate
 
@@ -41,13 +42,6 @@ class OfMechanism(Data):
     def parameters(self) -> dict[str, Any]:
         """Parameters to copy; those without a value are left out."""
         return {key: value for key, value in self.mechanism.parameters.items() if value is not None}
-
-
-class AwardStart(NamedTuple):
-    """Rounds before the award or the contest."""
-
-    expected: float
-    latest: float
 
 
 @dataclass(frozen=True)

@@ -23,15 +23,14 @@ from cloneproof.evaluation.evaluate import exact_evaluations
 from cloneproof.evaluation.search import Search
 from cloneproof.laws.bars import bar_regret
 from cloneproof.laws.best import best_round, places_taken
-from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.laws.reservoir import ReservoirMarket
 from cloneproof.market.market import Copies, Market, full_copies
-from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.plays import plays
 from cloneproof.mechanisms.reservoir.bars_tuning import QUOTED
+from cloneproof.mechanisms.reservoir.facts import numbers_of
 from cloneproof.mechanisms.reservoir.parameters import COARSE, FINE, reservoir_market
-from cloneproof.mechanisms.reservoir.rank import passing_count
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum
 from cloneproof.runs.job import Job
@@ -196,12 +195,6 @@ def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float
     coarse, fine = (regret(reservoir_market(priors, market.horizon, n)) for n in (COARSE, FINE))
     how += f", quadrature with {COARSE} and {FINE} nodes"
     return Estimate(fine, abs(fine - coarse), "exact", how, heuristic=True)
-
-
-def numbers_of(arm: Rule) -> ReservoirNumbers:
-    """Return the numbers of a rule that tests slots."""
-    passing = passing_count(arm)
-    return ReservoirNumbers(arm.explore, arm.draws, None if passing > arm.explore else passing)
 
 
 def expected_best(market: Market) -> float:

@@ -52,9 +52,9 @@ class VariantInflation:
 
 
 def variant_inflation(
-    rule: ReservoirBoard, votes: int, variants: int, spread: float, *, runs: int = 10_000, seed: int = 0
+    board: ReservoirBoard, votes: int, variants: int, spread: float, *, runs: int = 10_000, seed: int = 0
 ) -> VariantInflation:
-    """Simulate what variants of unequal strength add to a score: `votes` a listing if the best counts, and by `rule`.
+    """Simulate what variants of unequal strength add to a score: `votes` a listing if the best counts, and on `board`.
 
     >>> found = variant_inflation(ReservoirBoard(15, 169, 1705, 3), 1590, 5, 0, runs=1000)
     >>> found.usual.low > 8, found.reservoir.low < 0 < found.reservoir.high, found.ceiling
@@ -70,18 +70,18 @@ def variant_inflation(
     strengths = EVEN + reach * rng.uniform(-1, 1, (runs, variants))
     counts = rng.binomial(votes, strengths)
     leader = strengths[run, counts.argmax(axis=1)]
-    held = np.take_along_axis(strengths, rng.integers(0, variants, (runs, rule.slots)), axis=1)
-    tests = rng.binomial(rule.tests, held)
+    held = np.take_along_axis(strengths, rng.integers(0, variants, (runs, board.slots)), axis=1)
+    tests = rng.binomial(board.tests, held)
     champion = held[run, tests.argmax(axis=1)]
-    alone, strongest = _expected_score(rule, EVEN), _expected_score(rule, EVEN + reach)
-    bound = variant_inflation_ceiling(rule.slots, rule.tests, deviation, EVEN - reach, EVEN + reach)
-    published = rule.weight * tests.max(axis=1) + rule.fresh * champion  # fresh battles at their mean
-    leads = counts.max(axis=1) / votes - EVEN, leader - EVEN, (published - alone) / rule.scale, champion - EVEN
+    alone, strongest = _expected_score(board, EVEN), _expected_score(board, EVEN + reach)
+    bound = variant_inflation_ceiling(board.slots, board.tests, deviation, EVEN - reach, EVEN + reach)
+    published = board.weight * tests.max(axis=1) + board.fresh * champion  # fresh battles at their mean
+    leads = counts.max(axis=1) / votes - EVEN, leader - EVEN, (published - alone) / board.scale, champion - EVEN
     usual, listed, reservoir, held_best = (simulated_mean(POINTS * lead, f"{runs:,} runs") for lead in leads)
-    ceiling = POINTS * min(bound, (strongest - alone) / rule.scale)
+    ceiling = POINTS * min(bound, (strongest - alone) / board.scale)
     return VariantInflation(variants, spread, usual, listed, reservoir, held_best, ceiling)
 
 
-def _expected_score(rule: ReservoirBoard, mean: float) -> float:
+def _expected_score(board: ReservoirBoard, mean: float) -> float:
     """Return the expected score of a producer with one model."""
-    return rule.weight * best_of([binomial_floats(rule.tests, mean)] * rule.slots).mean + rule.fresh * mean
+    return board.weight * best_of([binomial_floats(board.tests, mean)] * board.slots).mean + board.fresh * mean

@@ -17,8 +17,10 @@ from cloneproof._lib.clock import now
 from cloneproof._lib.data import Data
 from cloneproof.audits.audit import audit
 from cloneproof.audits.gain import gain
+from cloneproof.audits.question import audit_case
 from cloneproof.audits.result import Audit, Verdict
 from cloneproof.audits.search_result import Witness
+from cloneproof.audits.theorems import scan_theorem
 from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.evaluation.search import Search
@@ -72,8 +74,7 @@ def audit_policy(
 ) -> PolicyAudit:
     """Audit a policy over the market's rounds; if sampled, over up to `longest` rounds if time allows."""
     mechanism = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
-    few = max(agent.count for agent in market.agents) <= MOST_SEARCHED
-    if isinstance(mechanism, Mechanism) and (_has_theorem(mechanism) or (few and _has_closed_form(market, mechanism))):
+    if isinstance(mechanism, Mechanism) and _is_exact(market, mechanism):
         audited = audit(market, mechanism, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
         return PolicyAudit(audited, audited.worst, str(audited.scope), _gains(audited))
     clock = Deadline(seconds * SEARCHED)
@@ -133,12 +134,13 @@ def affordable_horizon(
     return max(fitting_horizon(longest, pair * longest / market.horizon, seconds, pairs), market.horizon)
 
 
-def _has_theorem(mechanism: Mechanism) -> bool:
-    """Return whether the audit can decide by the theorem of a scan over slots ."""
-    return (mechanism.draws > 0 and mechanism.commits_to_arm) or mechanism.scoring.fresh
-
-
-def _has_closed_form(market: Market, mechanism: Mechanism) -> bool:
+def _is_exact(market: Market, mechanism: Mechanism) -> bool:
+    """Return whether an audit is decided by the theorem of a scan over slots, or by a closed form for all copies."""
+    cases = [audit_case(market, mechanism, agent.name) for agent in market.agents]
+    if all(scan_theorem(part) is not None for case in cases for part in case.by_segment.values()):
+        return True
+    if max(agent.count for agent in market.agents) > MOST_SEARCHED:
+        return False
     try:
         evaluate(market, mechanism, engine="closed-form")
     except EngineError:

@@ -16,6 +16,7 @@ from cloneproof._lib.checks import known
 from cloneproof._lib.schedules import Bar
 from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.bandits.rule import Rule, rule_from_dict
+from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.part import (
     RESTARTS_PACKAGE,
     SCORES_PACKAGE,
@@ -313,6 +314,17 @@ class Mechanism:
 
         family = reservoir if self.draws else committing
         return law_or_reason(lambda: family.law(self, market, copies))
+
+    def facts(self, setting: Setting) -> Facts:
+        """Return what visitors see, how long it explores, when a newcomer is shown, and what it relies on."""
+        from cloneproof.mechanisms.bandits.facts import bandit_facts
+        from cloneproof.mechanisms.committing.facts import committing_facts
+        from cloneproof.mechanisms.reservoir.facts import reservoir_facts
+
+        if self.draws:
+            return reservoir_facts(self, setting)
+        commits = self.commits_to_arm or self.uniform_agents or self.agent_rounds > 1
+        return (committing_facts if commits else bandit_facts)(self, setting)
 
     def in_segment(self, name: str) -> Mechanism:
         """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""

@@ -10,7 +10,7 @@ from cloneproof.audits.result import Audit, AuditScope, CopyLimit, InformedGain
 from cloneproof.audits.search_result import Witness
 from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.facts import Setting
 from cloneproof.report.audit_figures import audit_figures
 from cloneproof.report.words import (
     NARROW,
@@ -93,7 +93,8 @@ def attack_steps(audit: Audit) -> list[Paragraph]:
             "The difference": f"{measured(worst.gain, sign=True)}: {percent(worst)}.",
         }
         if audit.verdict == "exploitable":
-            steps["Why"] = why_it_pays(audit.mechanism, worst)
+            setting = Setting(len(worst.market.agents), worst.horizon, copies=worst.copies)
+            steps["Why"] = audit.mechanism.facts(setting).why_copies_pay
     return [Paragraph(text, lead) for lead, text in steps.items()]
 
 
@@ -114,34 +115,6 @@ def _others(worst: Witness) -> str:
     if len(others) > MOST_NAMED:
         sentences.append(f"{len(others) - MOST_NAMED} more are listed in the market below.")
     return " ".join(sentences)
-
-
-def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
-    """Why copies pay under the mechanism's structure; a general answer if no specific one is known."""
-    agent, arm = mechanism.agent, mechanism.arm
-    uneven = len(set(worst.copies)) > 1
-    if agent is not None and agent.commits and mechanism.scoring.counts_all and uneven:
-        return (
-            f"The agents compete by their average over a trial of {agent.explore:,} rounds, exploration included. "
-            "Honest exploration gives every original its turn, and the average is that of good and bad ones. Copies "
-            "fill the trial with one original: the average is now sometimes worse and sometimes better, and as only "
-            "the best average wins all the rounds that remain, the better cases count for more than the worse ones."
-        )
-    if arm.commits:
-        return (
-            "An arm is explored too little to tell good from bad reliably. A copied original is explored more: copies "
-            "are exploration that the mechanism forgot, and the better choice lasts to the end."
-        )
-    if arm.index == "ucb":
-        return (
-            "Every arm is tried again when its bonus has grown enough, and a copy starts with a bonus of its own. "
-            "Copies shift when the other arms have their turn; near a horizon at which an honest list would just try a "
-            "bad arm again, that turn can come later, or fall to a good one."
-        )
-    return (
-        "Copies are explored as if they were new, so they change how often each original is tried, and by that what "
-        "the mechanism goes on to serve."
-    )
 
 
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:

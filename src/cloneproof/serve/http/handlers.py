@@ -248,13 +248,7 @@ def join(market: LiveMarket, now: int, caller: KeyRecord, params: Params, body: 
     agent = params["agent"]
     if market.join(agent, now, body.beacon) is None:
         return 200, _registered(market, agent, None, market.season, duplicate=True)
-    if market.mechanism.streams:
-        effect = "with the next block of the laboratory, as the last in its order"
-    elif market.spec.positions is not None:
-        effect = "its tests follow those of the others, on pages of their own"
-    else:
-        effect = "at once" if market.mechanism.ranks_slots else "at the end of the pass of tests that runs"
-    return 201, m.Registered(agent, None, market.season, False, effect)
+    return 201, m.Registered(agent, None, market.season, False, market.facts.newcomer)
 
 
 @changes
@@ -262,7 +256,7 @@ def withdraw_arm(
     market: LiveMarket, now: int, caller: KeyRecord, params: Params, body: m.WithdrawalRequest
 ) -> HttpAnswer:
     """Show an arm no more; decisions that await a reward still get it. The arm is in no later season."""
-    agent, arm, drawn = params["agent"], params["arm"], market.mechanism.draws > 0
+    agent, arm, drawn = params["agent"], params["arm"], market.facts.slots > 0
     entry = market.withdraw_arm(agent, arm, now, "agent" if caller.role == "agent" else "platform", body.reason)
     effect = f"season {market.next_registration} starts without it"
     if market.state == "running":
@@ -283,7 +277,7 @@ async def start(service: Service, caller: KeyRecord, params: Params, body: m.Sta
     """Close registration and start the mechanism."""
 
     def large_season(market: LiveMarket, now: int) -> Callable[[], Session] | None:
-        slots = len(market.registry.agents) * market.mechanism.draws
+        slots = len(market.registry.agents) * market.facts.slots
         if market.state != "open" or market.registry.arm_count + slots <= _QUICK:
             return None
         return partial(market.open_session, market.registry.participants(market.season), body.beacon)

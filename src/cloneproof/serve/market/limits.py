@@ -22,15 +22,14 @@ def declared_market(spec: MarketSpec) -> LiveMarket:
 
 def check_room(market: LiveMarket, agent: str) -> None:
     """Refuse an arm if decisions would take too long, in total or for the agent's equal share of that limit."""
-    registry, mechanism = market.registry, market.mechanism
+    registry, facts = market.registry, market.facts
     own, others = len(registry.agent(agent).arms), registry.arm_count
-    compares = not (mechanism.commits_to_arm or mechanism.draws)
-    if compares and not mechanism.flat:
-        _check_quota(own, MOST_COMPARED, f"arms of an agent that {mechanism.name!r} compares in every decision")
-    most = MOST_COMPARED if compares and mechanism.flat else MOST_REGISTERED
-    what = f"arms that {mechanism.name!r} compares in every decision" if most == MOST_COMPARED else "arms in a market"
-    _check_quota(others, most, what)
-    if not mechanism.draws:
+    compared = f"that {market.mechanism.name!r} compares in every decision"
+    if "arms of an agent" in facts.compares:
+        _check_quota(own, MOST_COMPARED, f"arms of an agent {compared}")
+    most, what = (MOST_COMPARED, compared) if "arms" in facts.compares else (MOST_REGISTERED, "in a market")
+    _check_quota(others, most, f"arms {what}")
+    if not facts.slots:
         _check_quota(others * max(1, len(market.spec.segments)), MOST_DECLARED, "arms in all segments together")
     _check_quota(own, max(1, most // market.spec.max_agents), f"arms of each of {market.spec.max_agents} agents")
 
@@ -42,7 +41,6 @@ def _check_quota(count: int, most: int, what: str) -> None:
 
 def check_room_for_agent(market: LiveMarket) -> None:
     """Refuse an agent if decisions would take too long with it."""
-    rule = market.mechanism.agent
-    if rule is not None and not rule.commits:
+    if "agents" in market.facts.compares:
         what = f"agents that {market.mechanism.name!r} compares in every decision"
         _check_quota(len(market.registry.agents), MOST_COMPARED, what)

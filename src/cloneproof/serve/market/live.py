@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from cloneproof.errors import MechanismError, NobodyLeftError, PausedError, Refused
 from cloneproof.mechanisms import Session
+from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.registration import check_takes_weights
 from cloneproof.mechanisms.session import session
 from cloneproof.serve.market import entries as ledger
@@ -111,6 +112,12 @@ class LiveMarket:
         entry = kind(self.chain.n + 1, self._now(at), *fields)
         self.chain.append(entry)
         return entry
+
+    @property
+    def facts(self) -> Facts:
+        """What the mechanism does with the agents that are registered."""
+        spec = self.spec
+        return self.mechanism.facts(Setting(len(self.registry.agents), spec.horizon, spec.positions is not None))
 
     @property
     def decisions(self) -> int:

@@ -1,0 +1,136 @@
+"""Facts of reservoirs: how many draws are shown, how long their tests take, and when those of a newcomer come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cloneproof.laws.best import places_taken
+from cloneproof.laws.reservoir import ReservoirNumbers
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.facts import AwardStart, Facts, Setting, items_of
+from cloneproof.mechanisms.reservoir.parameters import reservoir_market
+from cloneproof.mechanisms.reservoir.rank import passing_count
+from cloneproof.mechanisms.rules.bars import bars
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.bandits.rule import Rule
+    from cloneproof.mechanisms.mechanism import Mechanism
+
+NEXT_BLOCK = "with the next block of the laboratory, as the last in its order"
+LATER_PAGES = "its tests follow those of the others, on pages of their own"
+NEXT_PASS = "at the end of the pass of tests that runs"
+LAST_SEASON = "the rate of the best items of last season will do for it, announced before registration."
+
+
+def reservoir_facts(mechanism: Mechanism, setting: Setting) -> Facts:
+    """Return the facts of a mechanism that draws from an agent's arms."""
+    starts = _starts(mechanism, setting)
+    newcomer = NEXT_BLOCK if mechanism.streams else LATER_PAGES if setting.places else NEXT_PASS
+    return Facts(
+        _seen(mechanism, setting, starts),
+        starts,
+        mechanism.draws,
+        () if mechanism.flat else ("agents",),
+        "at once" if mechanism.ranks_slots and not setting.places else newcomer,
+        relies_on="",
+        doubts=tuple(_doubts(mechanism)),
+    )
+
+
+def numbers_of(arm: Rule) -> ReservoirNumbers:
+    """Return the numbers of a rule that tests slots."""
+    passing = passing_count(arm)
+    return ReservoirNumbers(arm.explore, arm.draws, None if passing > arm.explore else passing)
+
+
+def _starts(mechanism: Mechanism, setting: Setting) -> AwardStart | None:
+    """Return the rounds after which tests end: a page's are for all, a scan's end with the first that passes."""
+    agents, horizon = setting.agents, setting.horizon
+    if setting.places:
+        tests = float(min(horizon, mechanism.laboratory_pages(agents)))
+        return AwardStart(tests, tests)
+    if not mechanism.scans:
+        latest = float(min(horizon, mechanism.agent_rounds * agents))
+        return AwardStart(latest, latest) if mechanism.agent_rounds > 1 else None
+    latest = float(min(horizon, mechanism.laboratory_pages(agents)))
+    if setting.market is None:
+        return AwardStart(latest, latest)
+    priors = [agent.priors for agent in setting.market.agents]
+    share = reservoir_market(priors, horizon).exploration(numbers_of(mechanism.arm))
+    return AwardStart(share * horizon, latest)
+
+
+def _seen(mechanism: Mechanism, setting: Setting, starts: AwardStart | None) -> str:
+    """Say what visitors see; nothing where the market is not known."""
+    market, arm, items = setting.market, mechanism.arm, items_of(setting)
+    if market is None:
+        return ""
+    if setting.places:
+        return _seen_on_pages(mechanism, market, starts)
+    if mechanism.bar:
+        return (
+            f"Draws from {items} are shown one after the other, each until its points are used up; one whose rate is "
+            "high enough soon has nearly all traffic. If none is, providers take turns."
+        )
+    first = f"About {_drawn(market, arm.draws):,} of {items} are shown at first,"
+    if mechanism.ranks_slots:
+        return (
+            f"{first} {arm.draws:,} draws of each provider; those that do better have more of the traffic, in the end "
+            "nearly all of it."
+        )
+    if not mechanism.flat:
+        return (
+            f"{first} in up to {arm.draws:,} tests of {arm.explore:,} rounds for each provider; then one item of each "
+            f"of {setting.agents:,} providers shares the traffic, a better one more of it."
+        )
+    tests = min(arm.draws * setting.agents, (starts.expected if starts else 0.0) / max(1, arm.explore))
+    shown = min(market.originals, max(1, round(tests)))
+    return (
+        f"About {shown:,} of {items} are shown at all, one at a time, {arm.explore:,} rounds each until one is chosen; "
+        "that one then has all traffic."
+    )
+
+
+def _seen_on_pages(mechanism: Mechanism, market: Market, starts: AwardStart | None) -> str:
+    arm, agents = mechanism.arm, len(market.agents)
+    seen = f"Every page shows {min(agents, len(market.places)):,} of {agents:,} providers, one place each."
+    part = f"{(starts.expected if starts else 0.0) / market.horizon:.0%} of the pages"
+    if not mechanism.streams:
+        return (
+            f"{seen} About {_drawn(market, arm.draws):,} of {market.originals:,} items are tested in all places, "
+            f"{arm.explore:,} views in each, on the first {part}; then places go by clicks."
+        )
+    bar = 1 / (arm.explore * sum(places_taken(market.places, agents)))
+    off = f"It may be off by about -20 to +30 % before 'reservoir' loses less; {LAST_SEASON}"
+    return (
+        f"{seen} Each shows one of its items as long as that is clicked by more than {bar:.2g} of who look at it, the "
+        f"bar, on the first {part}; then it stays; places go by clicks above it. {off}"
+    )
+
+
+def _drawn(market: Market, draws: int) -> int:
+    """Return how many different originals that many draws of each agent hold, on average."""
+    return round(sum(agent.count * (1 - (1 - 1 / agent.count) ** draws) for agent in market.agents))
+
+
+def _doubts(mechanism: Mechanism) -> Iterator[tuple[str, Mechanism]]:
+    """Yield the mechanism with a threshold, or a bar, a step too low and too high, if it has one.
+
+    A step of a threshold is a standard deviation of a test's count, one of a bar a fifth.
+    """
+    slots = mechanism.arm.slots
+    if slots.bar:
+        given, stake = (mechanism.arm.options[key] for key in ("bars", "stake"))
+        for what, factor in (("low", 0.8), ("high", 1.2)):
+            arm = bars(min(1.0, factor * given), stake, slots.draws)
+            yield f"the bar is a fifth too {what}", replace(mechanism, arm=arm)
+    if slots.threshold is None:
+        return
+    step = max(1, round(math.sqrt(slots.threshold)))
+    for what, threshold in (("low", slots.threshold - step), ("high", slots.threshold + step)):
+        if 1 <= threshold <= mechanism.arm_rounds:
+            arm = replace(mechanism.arm, slots=replace(slots, threshold=threshold))
+            yield f"the threshold is {step:,} too {what}", replace(mechanism, arm=arm)
