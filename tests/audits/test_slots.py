@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import cloneproof as cp
-from cloneproof._lib.discovery import factories
-from cloneproof.market.rewards import FAMILIES_PACKAGE, RewardFamily
+from cloneproof.market.rewards import FAMILIES, RewardFamily
 from cloneproof.mechanisms import Rule, Slots
 
 HALVES = cp.Discrete([0.25, 0.75], [0.5, 0.5])
@@ -41,7 +40,7 @@ def no_likelihood_ratios(mean, u):
 def test_best_of_draws_without_likelihood_ratios_is_never_called_clone_proof(monkeypatch):
     """The chapter's counterexample: with raw scores copies (2, 1, 1) gain; the audit must not use the scan theorem."""
     family = RewardFamily("planted", no_likelihood_ratios)
-    monkeypatch.setitem(factories(FAMILIES_PACKAGE), "planted", lambda: family)
+    monkeypatch.setitem(FAMILIES, "planted", lambda: family)
     prior = cp.Discrete([0.2495, 0.25, 0.99925], [1 / 3] * 3)
     market = cp.Market([cp.Agent("ana", 3, prior)], horizon=21, rewards=family)
     raw = cp.Mechanism(arm=replace(cp.mechanism("reservoir", rounds=1, draws=20, choose="best").arm, binarise=False))

@@ -28,7 +28,6 @@ ENDINGS = {"csv", "cu", "db", "gz", "html", "json", "log", "md", "png", "py", "s
 # what a reader puts a name of their own for, and files that CONTRIBUTING.md asks to write
 PLACEHOLDERS = {
     "FILE.py", "name.py", "script.py", "rows/theorem_9.py", "src/cloneproof/mechanisms/rules/softmax.py",
-    "src/cloneproof/market/rewards/two_point.py",
 }  # fmt: skip
 # names that look like modules: the entry points of rules, a table of PostgreSQL, a unit of systemd
 NOT_MODULES = {"cloneproof.rules", "cloneproof.schema", "cloneproof.service"}

@@ -1,4 +1,4 @@
-// Reward families: the reward of an arm of this mean at level u; see market/rewards, one file for each family.
+// Reward families: the reward of an arm of this mean at level u; see market/rewards.py.
 #pragma once
 #include "sums.h"
 

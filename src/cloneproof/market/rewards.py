@@ -1,6 +1,6 @@
-"""Reward families: the law of an arm's rewards given its mean (the paper's G_{i,k}), one file each.
+"""Reward families: the law of an arm's rewards given its mean (the paper's G_{i,k}).
 
-A family is a file `name.py` with a function `name(...) -> RewardFamily`. The reward at level u must not fall as the
+A family is a quantile and a function that makes it, named in `FAMILIES`. The reward at level u must not fall as the
 mean grows. Theorem 4 assumes this, and it lets two arms share their random numbers.
 """
 
@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, Literal
 
+import scipy
+
 from cloneproof._lib.checks import NumberRange
-from cloneproof._lib.discovery import call, factories, formula_of
+from cloneproof._lib.discovery import call, formula, formula_of
 from cloneproof.errors import MarketError
 
-FAMILIES_PACKAGE = "cloneproof.market.rewards"
 POSITIVE = NumberRange(0, 1e6, low_open=True)
 FamilyLaw = Literal["coin", "point", "normal", "beta", "own"]
 
@@ -65,10 +66,10 @@ class RewardFamily:
     def to_dict(self) -> str | dict[str, object]:
         """Return the family as the market file writes it; `reward_family` reads it."""
         data: str | dict[str, object] = {"family": self.name, **self.options} if self.options else self.name
-        if self.name not in factories(FAMILIES_PACKAGE) or reward_family(data) != self:
+        if self.name not in FAMILIES or reward_family(data) != self:
             raise MarketError(
                 f"expected a reward family that a file can name, got {self.name!r} with a law of its own; "
-                "put it into a file of its own, as CONTRIBUTING says"
+                "add it to `FAMILIES`, as CONTRIBUTING says"
             )
         return data
 
@@ -77,9 +78,71 @@ BOUNDED = RewardFamily("bounded", lambda mean, u: mean)
 """Any rewards in [0, 1]: what a live session accepts unless told more."""
 
 
+def positive(value: object, what: str) -> float:
+    """Return a number above 0 and at most 10^6, or raise an error."""
+    return POSITIVE.checked(value, what, MarketError)
+
+
+@formula("coin")
+def _click(mean: float, u: float) -> float:
+    """Return 1 with probability `mean`, else 0."""
+    return 1.0 if u < mean else 0.0
+
+
+def bernoulli() -> RewardFamily:
+    """Rewards of 1 with the mean as probability, else 0: a click or none."""
+    return RewardFamily("bernoulli", _click, values=(0.0, 1.0))
+
+
+@formula("beta")
+def _part(mean: float, u: float, concentration: float) -> float:
+    """Return the quantile of Beta(mean * concentration, (1 - mean) * concentration); a point if the mean is 0 or 1."""
+    if mean <= 0.0 or mean >= 1.0:
+        return mean
+    return float(scipy.special.betaincinv(mean * concentration, (1.0 - mean) * concentration, u))
+
+
+def beta(concentration: float = 10.0) -> RewardFamily:
+    """Beta rewards around the mean (watch time as a fraction, ratings), more concentrated for a larger `concentration`.
+
+    Stochastically ordered: the likelihood ratio of two such laws is x**d / (1 - x)**d up to a constant, increasing in
+    x.
+    """
+    concentration = positive(concentration, "the concentration of beta rewards")
+    return RewardFamily("beta", _part, (concentration,), options={"concentration": concentration})
+
+
+@formula("point")
+def _mean(mean: float, u: float) -> float:
+    """Return the mean itself."""
+    return mean
+
+
+def deterministic() -> RewardFamily:
+    """Rewards equal to the mean, so anywhere in [0, 1]; the paper's counterexamples use them."""
+    return RewardFamily("deterministic", _mean)
+
+
+@formula("normal")
+def _shifted(mean: float, u: float, sd: float) -> float:
+    """Return the normal quantile, which shifts with the mean."""
+    return mean + sd * float(scipy.special.ndtri(u))
+
+
+def gaussian(sd: float = 0.1) -> RewardFamily:
+    """Normal rewards of standard deviation `sd` around the mean: outside the paper's [0, 1] but inside its order."""
+    sd = positive(sd, "the standard deviation sd of gaussian rewards")
+    return RewardFamily("gaussian", _shifted, (sd,), low=-math.inf, high=math.inf, spread=sd, options={"sd": sd})
+
+
+FAMILIES: dict[str, Callable[..., RewardFamily]] = {
+    family.__name__.replace("_", "-"): family for family in (bernoulli, beta, deterministic, gaussian)
+}
+
+
 def family_names() -> list[str]:
     """Return the names of all reward families."""
-    return sorted(factories(FAMILIES_PACKAGE))
+    return sorted(FAMILIES)
 
 
 def family_forms() -> list[Any]:
@@ -87,7 +150,7 @@ def family_forms() -> list[Any]:
     named = {name: Literal[name] for name in family_names()}
     tables = [
         {"family": named[name], **{f"{parameter}?": POSITIVE for parameter in signature(family).parameters}}
-        for name, family in sorted(factories(FAMILIES_PACKAGE).items())
+        for name, family in sorted(FAMILIES.items())
     ]
     return [*named.values(), *tables]
 
@@ -107,11 +170,5 @@ def reward_family(spec: object) -> RewardFamily:
             f"expected rewards as a name or {{ family = .. }}, got {spec!r}; known are {', '.join(family_names())}"
         )
     options = {key: value for key, value in spec.items() if key != "family"}
-    family = call("reward family", spec["family"], factories(FAMILIES_PACKAGE), options, MarketError)
-    assert isinstance(family, RewardFamily)
+    family: RewardFamily = call("reward family", spec["family"], FAMILIES, options, MarketError)
     return family
-
-
-def positive(value: object, what: str) -> float:
-    """Return a number above 0 and at most 10^6, or raise an error."""
-    return POSITIVE.checked(value, what, MarketError)
