@@ -21,10 +21,11 @@ def played(rates, attention, pages, how, runs=1, prior=UNIFORM):
     return study.played_on_cpu([world] * runs, where, pages, how, [7]).mean(axis=0)
 
 
-def test_the_page_has_the_table_of_the_study():
-    lines = [line for line in study.table(study.read()) if line]
-    assert len(lines) > 20
-    assert [line for line in lines if line not in PAGE] == []
+def test_tables_of_the_page_are_those_of_the_study():
+    section = PAGE[PAGE.index("## What engineers do anyway") : PAGE.index("## Over the horizon")]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    assert len(lines) > 15
+    assert set(lines) <= set(study.table(study.read()))
 
 
 def test_every_row_was_played_often_enough():
