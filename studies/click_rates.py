@@ -17,9 +17,9 @@ from pathlib import Path
 
 import cloneproof as cp
 from cloneproof._lib.sections import Section, Table
+from cloneproof.advice.assessment import tuned_mechanism
 from cloneproof.advice.assumptions import best_responses
 from cloneproof.advice.regret import SamplingBudget
-from cloneproof.advice.tuning import tuned_mechanism
 from cloneproof.audits.equilibrium import CopyGame, fastest_engine, iterate
 from cloneproof.cli.output import print_sections
 from cloneproof.market.market import full_copies

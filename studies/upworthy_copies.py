@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from cloneproof.logs.agreement import ONE_ITEM_SPREAD
+from cloneproof.logs.originals import ONE_ITEM_SPREAD
 
 FIELDS = "headline, lede, excerpt, eyecatcher_id"
 WARNED = (201326, 201402)  # weeks

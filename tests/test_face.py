@@ -78,7 +78,7 @@ def test_the_version_stands_in_one_place():
     assert "version" not in project["project"]
     assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "cloneproof._version.__version__"}
     assert cp.__version__ == __version__
-    users = ast.parse((ROOT / "src/cloneproof/_lib/sources.py").read_text(encoding="utf-8"))
+    users = ast.parse((ROOT / "src/cloneproof/_lib/files.py").read_text(encoding="utf-8"))
     imported = [node.module for node in ast.walk(users) if isinstance(node, ast.ImportFrom)]
     assert "cloneproof" not in imported
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof._lib.clock import budget_clock
+from cloneproof.advice.assessment import ONE_PLACE
 from cloneproof.advice.frontier import frontier, marked
 from cloneproof.advice.recommendation import FrontierRow
 from cloneproof.advice.regret import best_reward
-from cloneproof.advice.tuning import ONE_PLACE
 from cloneproof.laws.best import best_round
-from cloneproof.report.frontier import copies_words, price_rows
 from cloneproof.report.page import html_page
+from cloneproof.report.recommendation import copies_words, price_rows
 from cloneproof.report.text import text
 from cloneproof.runs.estimate import Estimate
 from support import command

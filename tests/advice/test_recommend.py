@@ -14,6 +14,7 @@ from scipy.stats import beta
 import cloneproof as cp
 from cloneproof._lib.clock import budget_clock, is_counted, wall_clock
 from cloneproof._lib.sections import Facts
+from cloneproof.advice.assessment import DECLARED, tuned_mechanisms
 from cloneproof.advice.assumptions import (
     largest_gain,
     market_of_bests,
@@ -29,7 +30,6 @@ from cloneproof.advice.regret import (
     rank,
     regret_of,
 )
-from cloneproof.advice.tuning import DECLARED, tuned_mechanisms
 from cloneproof.cli.advice import parsed_rates
 from cloneproof.market.alike import prior_between
 from cloneproof.market.market import full_copies

@@ -10,7 +10,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof import boards
-from cloneproof.boards.inflation import POINTS
+from cloneproof.boards.variants import POINTS
 from support.board_by_hand import expected_prize, listed_best
 
 HALF = Fraction(1, 2)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from cloneproof.logs.agreement import UNLIKELY, agreement
 from cloneproof.logs.log import LoggedArm
+from cloneproof.logs.originals import UNLIKELY, agreement
 
 
 def arms(rounds, totals, squares=None):

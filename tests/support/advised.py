@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.tuning import DECLARED
+from cloneproof.advice.assessment import DECLARED
 from support.clocks import one_thread, ticking
 
 LONG_QUESTIONS = {  # what takes most of the time and few tests look at, with an answer that says nothing

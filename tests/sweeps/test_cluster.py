@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
-from cloneproof._lib.sources import code_version
+from cloneproof._lib.files import code_version
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.cluster import cluster
 from cloneproof.sweeps.sweep import Interrupted

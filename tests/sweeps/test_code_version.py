@@ -8,7 +8,7 @@ import grimp
 import pytest
 
 import cloneproof as cp
-from cloneproof._lib.sources import LIBRARIES, code_version, package_digest
+from cloneproof._lib.files import LIBRARIES, code_version, package_digest
 
 ROOT = Path(cp.__file__).parent
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cloneproof.errors import SweepError
-from cloneproof.sweeps.store import open_store
+from cloneproof.sweeps.sweep import open_store
 
 ANSWER = {"estimates": [["regret", "", {"value": 0.1 + 0.2, "error": 0.0}]], "engine": "tree", "notes": []}
 

@@ -20,9 +20,9 @@ import scipy
 
 from cloneproof._lib.arrays import FloatArray
 from cloneproof._lib.clock import is_counted
+from cloneproof.advice.assessment import ONE_PLACE, tuned_mechanisms
 from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, FrontierRow, Promise
 from cloneproof.advice.regret import best_reward, computed_or_none
-from cloneproof.advice.tuning import ONE_PLACE, tuned_mechanisms
 from cloneproof.audits.copy_vectors import CopyVector
 from cloneproof.audits.deviations import CopiesOf, Names, World, honesty
 from cloneproof.audits.gain import gain_columns, world_rows

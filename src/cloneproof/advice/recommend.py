@@ -9,7 +9,7 @@ from typing import Any
 
 from cloneproof._lib.checks import number_in
 from cloneproof._lib.clock import budget_clock, is_counted
-from cloneproof.advice.assessment import NotRankedError, assess, box_judgement
+from cloneproof.advice.assessment import DECLARED, RESERVOIRS, NotRankedError, assess, box_judgement, tuned_mechanisms
 from cloneproof.advice.assumptions import (
     account_floor,
     second_account_gain,
@@ -34,7 +34,6 @@ from cloneproof.advice.regret import (
     regret_of,
 )
 from cloneproof.advice.segments import added_up, part_of
-from cloneproof.advice.tuning import DECLARED, RESERVOIRS, tuned_mechanisms
 from cloneproof.errors import CloneproofError, MarketError, OutOfTimeError
 from cloneproof.evaluation.evaluate import check_mechanism_or_box
 from cloneproof.evaluation.search import QUICK, SEARCH, Search

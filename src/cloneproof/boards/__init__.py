@@ -12,16 +12,13 @@ a reward.
 """
 
 from cloneproof.boards.advice import BoardAdvice, recommend_board
-from cloneproof.boards.board import Battles, Board, Scores
+from cloneproof.boards.board import Battles, Board, Scores, bradley_terry
 from cloneproof.boards.copies import BoardCopies, copied_scores
-from cloneproof.boards.earned import Earned, earned
-from cloneproof.boards.inflation import VariantInflation, variant_inflation
 from cloneproof.boards.listing import BestListing, ByListing, MeanListing, Panel, Provisional, ReservoirBoard
-from cloneproof.boards.rating import bradley_terry
 from cloneproof.boards.reading import read_board, read_scores
 from cloneproof.boards.rules import RuleRow, listing_rule
-from cloneproof.boards.study import BoardStudy, study_board
-from cloneproof.boards.variants import Standing, VariantGain
+from cloneproof.boards.study import BoardStudy, Earned, earned, study_board
+from cloneproof.boards.variants import Standing, VariantGain, VariantInflation, variant_inflation
 
 __all__ = [
     "Battles", "BestListing", "Board", "BoardAdvice", "BoardCopies", "BoardStudy", "ByListing", "Earned", "MeanListing",

@@ -17,7 +17,7 @@ import numpy as np
 from cloneproof._lib.checks import count
 from cloneproof._lib.clock import check_time
 from cloneproof._lib.data import Data
-from cloneproof.boards.board import Board
+from cloneproof.boards.board import Board, one_thread
 from cloneproof.boards.listing import (
     BestListing,
     ListingRule,
@@ -25,7 +25,6 @@ from cloneproof.boards.listing import (
     Provisional,
     ReservoirBoard,
 )
-from cloneproof.boards.rating import one_thread
 from cloneproof.boards.rules import RuleRow, judged, listing_rule
 from cloneproof.boards.variants import FEW_AVERAGED, MOST_AVERAGED, Standing, signed
 from cloneproof.errors import BoardError

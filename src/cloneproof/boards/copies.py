@@ -23,10 +23,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
+from cloneproof._lib.arrays import joined
 from cloneproof._lib.checks import number_in
 from cloneproof._lib.data import fields_of
 from cloneproof._lib.findings import NamedFinding, WithFindings
-from cloneproof._lib.groups import joined
 from cloneproof.boards.board import Floats, Kinship, Scores
 from cloneproof.boards.reading import read_scores
 from cloneproof.errors import BoardError

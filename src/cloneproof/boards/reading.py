@@ -14,8 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, Scores, votes_information
-from cloneproof.boards.rating import bradley_terry
+from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, Scores, bradley_terry, votes_information
 from cloneproof.errors import BoardError, brief
 from cloneproof.logs.columns import guessed_column, named_column
 from cloneproof.logs.sources import LogSource, log_source

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from cloneproof._lib.checks import one_of
-from cloneproof._lib.files import write_whole
+from cloneproof._lib.files import code_version, write_whole
 from cloneproof._lib.processes import process_pool
 from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table
-from cloneproof._lib.sources import code_version
 from cloneproof._version import package_versions
 from cloneproof.errors import CloneproofError
 from cloneproof.paper.findings import (

@@ -12,10 +12,9 @@ from fractions import Fraction
 from typing import Final
 
 from cloneproof._lib.sections import Paragraph, Points, Result, Section, SectionPart, Table
-from cloneproof.logs.agreement import ONE_ITEM_SPREAD, UNLIKELY
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.log import Log, LoggedArm
-from cloneproof.logs.originals import Lookalikes, studied_segments
+from cloneproof.logs.originals import ONE_ITEM_SPREAD, UNLIKELY, Lookalikes, studied_segments
 from cloneproof.logs.policy_audit import PolicyAudit
 from cloneproof.logs.study import LogStudy
 from cloneproof.mechanisms.bandits.blocks import ERROR

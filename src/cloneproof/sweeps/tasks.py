@@ -15,7 +15,7 @@ from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cloneproof._lib.sources import code_version, source_digest
+from cloneproof._lib.files import code_version, source_digest
 from cloneproof.audits.audit import audit
 from cloneproof.audits.deviations import CopiesOf
 from cloneproof.audits.gain import PairedSampling, sampled_gain

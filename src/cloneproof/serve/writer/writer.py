@@ -24,6 +24,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
@@ -37,7 +38,52 @@ from cloneproof.serve.writer.commands import Command, Settle
 from cloneproof.serve.writer.group import GroupRun, Joined, merge
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets, follow_lines
 from cloneproof.serve.writer.queue import QueuedCall, QueueWaits, RoundRobin
-from cloneproof.serve.writer.threads import Threads, log_failure
+
+MOST_COMPUTATIONS: Final = 100  # that wait for their thread
+
+log = logging.getLogger("cloneproof.serve")
+
+
+def log_failure(what: str, problem: Exception) -> None:
+    """Log one line if the database is unreachable, and a traceback for anything else."""
+    if isinstance(problem, Refused):
+        log.warning("%s (%s)", what, problem)
+    else:
+        log.exception(what)
+
+
+async def _run_in(pool: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+    return await asyncio.get_running_loop().run_in_executor(pool, work)
+
+
+class Threads:
+    """One thread for each kind of work, so that none waits behind another: `await threads.read(work)`.
+
+    storage    one step of the storage
+    read       reading from storage while it writes
+    market     work that a market waits for
+    compute    long work for a caller that changes nothing
+    """
+
+    def __init__(self) -> None:
+        self._pools = [ThreadPoolExecutor(1, name) for name in ("storage", "reader", "market", "compute")]
+        self.storage, self.read, self.market, self._compute = (partial(_run_in, pool) for pool in self._pools)
+        self._computations = 0
+
+    async def compute(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        if self._computations >= MOST_COMPUTATIONS:
+            raise Refused(503, "overloaded", "too much long work is waiting; try again a little later")
+        self._computations += 1
+        try:
+            return await self._compute(work)
+        finally:
+            self._computations -= 1
+
+    def close(self) -> None:
+        """Wait for running work; computations that have not begun are dropped."""
+        for pool in reversed(self._pools):
+            pool.shutdown(cancel_futures=pool is self._pools[-1])
+
 
 REST: Final = 9  # how many times as long a market waits as a slow command of its installed rule took
 PAGE: Final = 1000  # lines that are read back at a time
