@@ -9,8 +9,8 @@ import pytest
 
 from cloneproof import boards
 from cloneproof.boards.laws import best_of
-from cloneproof.boards.rules import judged, listing_rule
 from cloneproof.boards.study import earned
+from cloneproof.boards.variants import judged, listing_rule
 from cloneproof.report.page import html_page
 
 RUNS = 40_000

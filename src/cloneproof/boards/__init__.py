@@ -16,9 +16,8 @@ from cloneproof.boards.board import Battles, Board, Scores, bradley_terry
 from cloneproof.boards.copies import BoardCopies, copied_scores
 from cloneproof.boards.listing import BestListing, ByListing, MeanListing, Panel, Provisional, ReservoirBoard
 from cloneproof.boards.reading import read_board, read_scores
-from cloneproof.boards.rules import RuleRow, listing_rule
 from cloneproof.boards.study import BoardStudy, Earned, earned, study_board
-from cloneproof.boards.variants import Standing, VariantGain, VariantInflation, variant_inflation
+from cloneproof.boards.variants import RuleRow, Standing, VariantGain, VariantInflation, listing_rule, variant_inflation
 
 __all__ = [
     "Battles", "BestListing", "Board", "BoardAdvice", "BoardCopies", "BoardStudy", "ByListing", "Earned", "MeanListing",

@@ -25,8 +25,7 @@ from cloneproof.boards.listing import (
     Provisional,
     ReservoirBoard,
 )
-from cloneproof.boards.rules import RuleRow, judged, listing_rule
-from cloneproof.boards.variants import FEW_AVERAGED, MOST_AVERAGED, Standing, signed
+from cloneproof.boards.variants import FEW_AVERAGED, MOST_AVERAGED, RuleRow, Standing, judged, listing_rule, signed
 from cloneproof.errors import BoardError
 from cloneproof.mechanisms.pattern_search import PatternSearch
 

@@ -27,8 +27,7 @@ from cloneproof._lib.findings import NamedFinding, WithFindings
 from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
 from cloneproof.boards.board import Board, Floats, one_thread
 from cloneproof.boards.listing import ListingRule, Panel
-from cloneproof.boards.rules import listing_rule
-from cloneproof.boards.variants import COPIED, Standing, VariantGain, VariantInflation, variant_inflation
+from cloneproof.boards.variants import COPIED, Standing, VariantGain, VariantInflation, listing_rule, variant_inflation
 from cloneproof.errors import BoardError, OutOfTimeError
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate

@@ -26,8 +26,7 @@ from scipy.special import chdtrc
 from cloneproof._lib.arrays import joined
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.market.priors import Prior
-from cloneproof.same.judging import ClicksAndViews
-from cloneproof.same.links import FALSE_SHARE, Links, links_of
+from cloneproof.same.links import FALSE_SHARE, ClicksAndViews, Links, links_of
 from cloneproof.same.words import read_words
 
 ONE_ITEM_SPREAD: Final = 0.14  # standard deviation of the log-odds of one item's arms

@@ -15,8 +15,7 @@ from cloneproof._lib.tables import Tabular
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.columns import TITLES, guessed_column, named_column
 from cloneproof.logs.sources import LogSource, log_source
-from cloneproof.same.judging import ClicksAndViews
-from cloneproof.same.links import FALSE_SHARE, ColumnKind, SameLink, links_of
+from cloneproof.same.links import FALSE_SHARE, ClicksAndViews, ColumnKind, SameLink, links_of
 
 BLOCK: Final = "block"
 

@@ -9,9 +9,8 @@ from typing import Final
 from cloneproof._lib.findings import WithFindings
 from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table
 from cloneproof.boards.advice import NAMES, SHOWN, BoardAdvice
-from cloneproof.boards.rules import NUMBERS, SPREAD, RuleRow
 from cloneproof.boards.study import APART, NEAR_IF_EQUAL, BoardStudy, Earned
-from cloneproof.boards.variants import VariantGain, VariantInflation, signed
+from cloneproof.boards.variants import NUMBERS, SPREAD, RuleRow, VariantGain, VariantInflation, signed
 from cloneproof.report.style import Series, lines_figure
 from cloneproof.report.words import FIXED, not_shown, sentence, what_to_do
 from cloneproof.runs.estimate import Estimate
