@@ -355,8 +355,7 @@ def write(rows: Iterable[Row]) -> None:
     """Write the file: places in their order, usual rules first."""
     rank = list(RULES)
     ordered = sorted(
-        rows,
-        key=lambda row: (list(PLACES).index(row.place), rank.index(row.rule) if row.rule in rank else len(rank)),
+        rows, key=lambda row: (list(PLACES).index(row.place), rank.index(row.rule) if row.rule in rank else len(rank))
     )
     with TABLE.open("w", newline="", encoding="utf-8") as file:
         lines = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")

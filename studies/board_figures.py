@@ -12,15 +12,7 @@ from itertools import product
 import numpy as np
 from scipy.special import ndtri
 
-from cloneproof.boards import (
-    Board,
-    BoardAdvice,
-    Panel,
-    Standing,
-    read_board,
-    recommend_board,
-    variant_inflation,
-)
+from cloneproof.boards import Board, BoardAdvice, Panel, Standing, read_board, recommend_board, variant_inflation
 from cloneproof.boards.listing import ListingRule
 from cloneproof.boards.study import SPREADS as INFLATED
 from cloneproof.boards.study import UNEQUAL

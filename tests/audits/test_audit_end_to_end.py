@@ -1,7 +1,5 @@
 """`cloneproof audit` with all that it can write, as a platform would call it."""
 
-import json
-
 import pytest
 
 import cloneproof as cp
@@ -10,27 +8,6 @@ from support.command import run
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=400)
-TWINS = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=90)
-
-
-@pytest.mark.parametrize(
-    ("market", "options", "code"),
-    [
-        (MARKET, ["-m", "h-etc-r", "--set", "agent_rounds=24", "--set", "arm_rounds=12"], 1),
-        (MARKET, ["-m", "reservoir", "--opponents", "any", "--agent", "ana"], 0),
-        (TWINS, ["-m", "thompson", "--agent", "bo", "--runs", "2048"], 1),
-        (TWINS, ["-m", "thompson", "--agent", "bo", "--runs", "8"], 3),
-    ],
-)
-def test_everything_at_once(tmp_path, market, options, code):
-    files = {name: tmp_path / name for name in ("market.toml", "report.html")}
-    cp.save_market(market, files["market.toml"])
-    done = run("audit", files["market.toml"], *options, "--max-copies", 2, "--html", files["report.html"], "--json")
-    assert done.returncode == code, done.stderr
-    data = json.loads(done.stdout)
-    assert {0: "clone-proof", 1: "exploitable", 3: "undecided"}[code] == data["verdict"]
-    assert data["verdict"].capitalize() in files["report.html"].read_text()
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
 
 
 @pytest.mark.parametrize(

@@ -72,41 +72,11 @@ def test_the_lines_that_repeat_an_attack_run_as_pasted(asked, tmp_path, monkeypa
 
 
 def test_clone_proof_exits_0_and_other_deviations_are_apart():
-    done = run(
-        CREATORS,
-        "-m",
-        "reservoir",
-        "--agent",
-        "ana",
-        "--max-copies",
-        2,
-        *also("withholding", "splitting"),
-    )
+    done = run(CREATORS, "-m", "reservoir", "--agent", "ana", "--max-copies", 2, *also("withholding", "splitting"))
     assert done.returncode == 0
     apart = done.stdout.split("Other deviations, reported apart")[1]
     assert "splitting (ana)" in apart
     assert "withholding (ana)" in apart
-
-
-def test_informed_and_split_are_rows_of_their_own(tmp_path):
-    prior = cp.Discrete([0.2, 0.8], [0.5, 0.5])
-    cp.save_market(cp.Market([cp.Agent(name, 2, prior) for name in ("ana", "bo")], 400), tmp_path / "market.toml")
-    numbers = [part for number in ("rounds=5", "draws=3", "threshold=4") for part in ("--set", number)]
-    arguments = (
-        tmp_path / "market.toml",
-        "-m",
-        "reservoir",
-        *numbers,
-        "--agent",
-        "ana",
-        *also("informed", "splitting"),
-    )
-    done = run(*arguments)
-    assert done.returncode == 0
-    assert "informed (ana)" in done.stdout
-    assert "splitting (ana)" in done.stdout
-    assert "if ana knew its means before it registers" in " ".join(done.stdout.split())
-    assert max(map(len, done.stdout.splitlines())) <= 100
 
 
 def test_undecided_exits_3_and_json_is_the_library(tmp_path):
@@ -119,27 +89,6 @@ def test_undecided_exits_3_and_json_is_the_library(tmp_path):
     assert (data["verdict"], data["scope"]) == (found.verdict, str(found.scope))
     assert data["worst"]["gain"] == found.worst.gain.to_dict()
     assert len(data["tried"]) == len(found.tried)
-
-
-def test_an_own_policy_from_the_shell(tmp_path, monkeypatch):
-    (tmp_path / "turns.py").write_text(
-        "class InTurn:\n"
-        "    def __init__(self, view): self.arms, self.round = view.arms, 0\n"
-        "    def select(self): self.round += 1; return self.arms[self.round % len(self.arms)]\n"
-        "    def update(self, arm, reward): pass\n"
-    )
-    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=40)
-    cp.save_market(market, tmp_path / "market.toml")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    done = run("market.toml", "--policy", "turns:InTurn", "--runs", "256", "--json", "--html", "page.html")
-    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "exploitable")
-    assert "InTurn" in (tmp_path / "page.html").read_text()
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    by_path = run("../market.toml", "--policy", "../turns.py:InTurn", "--runs", "256", "--json")
-    assert json.loads(by_path.stdout)["worst"] == json.loads(done.stdout)["worst"]
 
 
 def test_a_module_of_that_name_is_not_taken_for_the_file(tmp_path, monkeypatch):

@@ -131,10 +131,7 @@ main()
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("reproduce", "--out", "out"),
-        ("recommend", "creators.toml", "--seconds", "600"),
-    ],
+    [("reproduce", "--out", "out"), ("recommend", "creators.toml", "--seconds", "600")],
     ids=lambda arguments: arguments[0],
 )
 def test_ctrl_c_ends_a_long_command_at_once_with_130(arguments, tmp_path):

@@ -8,7 +8,6 @@ import pytest
 import cloneproof as cp
 from cloneproof._lib.schedules import next_update
 from cloneproof.bounds.index import expected_gain_ceiling, index_gain_ceiling
-from cloneproof.errors import CloneproofError
 from cloneproof.market.market import LONGEST
 from cloneproof.market.toml import market_from_toml, market_to_toml
 
@@ -34,20 +33,6 @@ def test_the_random_end_has_its_mean_and_is_kept_by_a_market_file():
     assert 1 <= min(lasts) <= max(lasts) <= LONGEST * 200
     market = cp.Market([cp.Agent("ana", 3, cp.Beta(2, 10))], horizon=200, ends="at-random")
     assert market_from_toml(market_to_toml(market)) == market
-
-
-def test_a_session_that_ends_at_random_is_saved_and_refuses_more():
-    live = cp.session(cp.mechanism("reservoir-index", draws=2, constant=1.0), {"ana": 2, "bo": 1}, 40, ends="at-random")
-    for _ in range(live.last // 2):
-        live.reward(live.decide().id, 1.0)
-    again = cp.Session.from_json(live.to_json())
-    for each in (live, again):
-        while each.round < each.last:
-            decision = each.decide()
-            each.reward(decision.id, float(decision.id % 3 == 0))
-    assert live.payoff == again.payoff
-    with pytest.raises(CloneproofError, match="end was drawn"):
-        live.decide()
 
 
 def test_verdicts_by_the_theorem_and_by_the_ceiling():

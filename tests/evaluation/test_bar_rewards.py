@@ -26,12 +26,7 @@ def market(horizon, ana, bo=None, **options):
 
 @pytest.mark.parametrize(
     ("copies", "bo", "bars", "draws"),
-    [
-        ((2, 1), True, 0.4, 1),
-        ((3, 1), False, 0.5, 3),
-        ((1, 0), True, 0.8, 1),
-        ((2, 3), True, 0.5, 2),
-    ],
+    [((2, 1), True, 0.4, 1), ((3, 1), False, 0.5, 3), ((1, 0), True, 0.8, 1), ((2, 3), True, 0.5, 2)],
 )
 def test_copies_earn_what_the_chain_pays(copies, bo, bars, draws):
     made = cp.mechanism("reservoir-bars", bars=bars, stake=1.0, draws=draws)

@@ -142,8 +142,4 @@ def test_every_horizon_of_one_pass_is_the_evaluation_at_that_horizon():
                 assert together[horizon].payoff[agent].value == pytest.approx(alone.payoff[agent].value, rel=1e-13)
 
 
-SMALL = {
-    "etc": {"arm_rounds": 2},
-    "uniform-etc": {"arm_rounds": 2},
-    "h-etc-r": {"agent_rounds": 4, "arm_rounds": 1},
-}
+SMALL = {"etc": {"arm_rounds": 2}, "uniform-etc": {"arm_rounds": 2}, "h-etc-r": {"agent_rounds": 4, "arm_rounds": 1}}

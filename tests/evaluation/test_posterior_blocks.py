@@ -7,12 +7,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.mechanisms.bandits import blocks
-from cloneproof.mechanisms.bandits.blocks import (
-    ERROR,
-    blocks_of,
-    posterior_block_outcomes,
-    posterior_blocks_apply,
-)
+from cloneproof.mechanisms.bandits.blocks import ERROR, blocks_of, posterior_block_outcomes, posterior_blocks_apply
 from cloneproof.runs.job import Job
 from cloneproof.runs.sampler import kernel_outcomes
 

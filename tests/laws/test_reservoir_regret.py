@@ -36,10 +36,7 @@ def test_the_table_of_one_agent(means, horizon, best, best_regret, first, first_
 
 @pytest.mark.parametrize(
     ("values", "agents", "horizon", "most"),
-    [
-        ((0.01, 0.02, 0.03), 10, 10**7, 263),
-        ((0.2, 0.4, 0.6, 0.8), 5, 10**6, 357),
-    ][: 1 + LONG],
+    [((0.01, 0.02, 0.03), 10, 10**7, 263), ((0.2, 0.4, 0.6, 0.8), 5, 10**6, 357)][: 1 + LONG],
 )
 def test_tuned_numbers_for_several_agents(values, agents, horizon, most):
     prior = [(value, 1) for value in values]

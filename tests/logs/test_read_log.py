@@ -142,12 +142,7 @@ def test_faults_are_counted_and_the_rest_is_read(tmp_path):
 
 
 def test_guesses_are_said_and_known_formats_recognised():
-    obd = {
-        "timestamp": ["2019-11-24 00:00:02"],
-        "item_id": [7],
-        "position": [1],
-        "click": [0],
-    }
+    obd = {"timestamp": ["2019-11-24 00:00:02"], "item_id": [7], "position": [1], "click": [0]}
     log = cp.read_log(obd, owners={"7": "shirts"})
     assert log.columns.arm == "item_id"
     assert "using `click` as the reward" in log.notes

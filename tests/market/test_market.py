@@ -15,32 +15,11 @@ from cloneproof.market import family_names, market_from_toml, market_to_toml, re
 from support.strategies import markets
 
 BERN = cp.Discrete([0, 1], [0.5, 0.5])
-GOOD = """horizon = 100
-share = 0.4
-rewards = { family = "gaussian", sd = 0.1 }
-
-[[agents]]
-name = "ana"
-originals = 2
-prior = { values = [0.0, 1.0], weights = [0.5, 0.5] }
-
-[[agents]]
-name = "bo"
-originals = 2
-prior = [{ point = 0.6 }, { samples = [0.1, 0.2], bins = 5 }]
-"""
 
 
 @given(markets())
 def test_a_market_file_loses_nothing(market):
     assert market_from_toml(market_to_toml(market)) == market
-
-
-def test_files_are_written_whole(tmp_path):
-    market = market_from_toml(GOOD)
-    cp.save_market(market, tmp_path / "market.toml")
-    assert cp.load_market(tmp_path / "market.toml") == market
-    assert [path.name for path in tmp_path.iterdir()] == ["market.toml"]
 
 
 def test_design_parameters_are_read_off_the_priors():

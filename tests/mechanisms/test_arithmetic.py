@@ -12,15 +12,7 @@ from scipy import stats
 
 from cloneproof._lib.randomness import uniform
 from cloneproof.laws import logarithm
-from cloneproof.laws.logarithm import (
-    ENDS,
-    HEIGHTS,
-    TAIL,
-    beta_variate,
-    kl_upper_bound,
-    log,
-    normal_tail,
-)
+from cloneproof.laws.logarithm import ENDS, HEIGHTS, TAIL, beta_variate, kl_upper_bound, log, normal_tail
 
 ONE_IN_A_MILLION = 1e-6
 

@@ -3,7 +3,6 @@
 import random
 from fractions import Fraction
 from itertools import product
-from math import prod
 from unittest.mock import patch
 
 import numpy as np
@@ -135,40 +134,6 @@ def test_the_chain_to_a_random_end_has_the_closed_form(bar):
         paid = sum(stay**left * (values[left + 1] - values[left]) for left in range(rounds))
         exact = ringer([root**stake.stake for root in roots], means) / (1 - stay)
         assert 0 <= exact - paid <= stay**rounds / (1 - stay)
-
-
-def gain(weights, roots, stay, bar, stake, rivals, more=1):
-    """What weights gain over equal ones with two slots among rivals, all means and orders alike; copies add stake."""
-
-    def paid(own, stake):
-        total = Fraction(0)
-        for way in product(range(len(own)), repeat=2):
-            chance, held = prod(own[a] for a in way), [roots[a] for a in way]
-            for places in orders:
-                slots = [(root, False) for root in rivals]
-                for place, root in zip(places, held, strict=True):
-                    slots.insert(place, (root, True))
-                failing = [root ** (stake if mine else bar_stake) for root, mine in slots]
-                worth = [mine * (1 - root / stay) / (1 - root**bar) for root, mine in slots]
-                total += chance * ringer(failing, worth) / len(orders)
-        return total
-
-    orders = [(first, second) for first in range(len(rivals) + 1) for second in range(len(rivals) + 2)]
-    bar_stake, several = stake, len(weights)
-    turned = [[weights[(a + turn) % several] for a in range(several)] for turn in range(several)]
-    honest = paid([Fraction(1, several)] * several, stake)
-    return sum(paid(own, stake * more) for own in turned) / several - honest
-
-
-def test_no_weights_pay_and_a_stake_that_follows_copies_does():
-    rng, stay, paying = random.Random(4), Fraction(4, 5), 0
-    for _ in range(25):
-        roots, rivals = ([Fraction(rng.randint(1, 15), 20) for _ in range(n)] for n in (2, rng.randint(0, 2)))
-        share = Fraction(rng.randint(0, 4), 4)
-        case = [share, 1 - share], roots, stay, rng.randint(1, 3), rng.randint(1, 3), rivals
-        assert gain(*case) <= 0
-        paying += gain(*case, more=2) > 0
-    assert paying > 5
 
 
 def plain_play(made, live, clicks):

@@ -270,10 +270,7 @@ def test_planted_faults_are_noticed():
     with patch.object(Segment, "__init__", segments_with_draws_of_their_own), pytest.raises(AssertionError):
         test_draws_are_shared_and_nothing_else_is("first pass")
     for kind in ("first pass", "index"):  # one order, the same coins, one end for all segments
-        with (
-            patch.object(segment, "segment_stream", lambda stream, number: stream),
-            pytest.raises(AssertionError),
-        ):
+        with patch.object(segment, "segment_stream", lambda stream, number: stream), pytest.raises(AssertionError):
             test_draws_are_shared_and_nothing_else_is(kind)
 
 

@@ -68,11 +68,7 @@ def test_answers_follow_the_interval():
 
 def test_findings_survive_being_stored():
     table = FindingsTable("t", ("a", "b", "c", "d"), (("x", 1, 1 / 3, HALF),), "note")
-    found = Findings(
-        "c",
-        (Check("s", "claim", None, (CheckedNumber("e", HALF), CheckedNumber("n", 3))),),
-        (table,),
-    )
+    found = Findings("c", (Check("s", "claim", None, (CheckedNumber("e", HALF), CheckedNumber("n", 3))),), (table,))
     assert Findings.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
     assert found.to_dict()["verdict"] == found.verdict == "undecided"
 

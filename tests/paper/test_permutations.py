@@ -12,13 +12,7 @@ from cloneproof._lib.randomness import uniform
 from cloneproof.audits.conformance import unlikely_counts
 from cloneproof.mechanisms.bandits.levels import Level
 from cloneproof.mechanisms.bandits.rule import Rule
-from cloneproof.paper.permutations import (
-    TIE_SEEDS,
-    check_permutation_invariance,
-    check_trp,
-    rp_regret,
-    sorted_copies,
-)
+from cloneproof.paper.permutations import TIE_SEEDS, check_permutation_invariance, check_trp, rp_regret, sorted_copies
 from support.sizes import LONG
 from support.strategies import small
 

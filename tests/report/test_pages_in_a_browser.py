@@ -24,8 +24,7 @@ def pages(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "width"),
-    [("exploitable", 400), ("exploitable", 1200), ("clone-proof", 400), ("undecided", 400)],
+    ("name", "width"), [("exploitable", 400), ("exploitable", 1200), ("clone-proof", 400), ("undecided", 400)]
 )
 def test_a_page_opens_without_a_complaint_and_fits(browser, pages, name, width):
     with visit(browser, (pages / f"{name}.html").as_uri(), width) as seen:

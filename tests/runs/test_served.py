@@ -13,10 +13,7 @@ from cloneproof.runs.job import Job, strata_of
 from cloneproof.runs.outcomes import outcomes
 from cloneproof.runs.statistics import reach_of, served_bounds
 
-AGENTS = [
-    cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])),
-    cp.Agent("bo", 1, cp.Point(0.6)),
-]
+AGENTS = [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))]
 COPIES = {"ana": (3, 1), "bo": (1,)}
 MARKET = cp.Market(AGENTS, horizon=60, share=0.4)
 

@@ -125,8 +125,7 @@ OWN = {
 
 
 @pytest.mark.parametrize(
-    ("name", "rewards"),
-    [*((name, "bernoulli") for name in OWN), ("my rule below", TRIANGLE), ("both levels", THREE)],
+    ("name", "rewards"), [*((name, "bernoulli") for name in OWN), ("my rule below", TRIANGLE), ("both levels", THREE)]
 )
 def test_rules_and_families_of_ones_own(name, rewards):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.6))], 150, rewards=rewards)

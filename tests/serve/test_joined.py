@@ -6,7 +6,6 @@ from support.service import DICE, declared, open_market, replayed, with_arms
 
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
 INDEX = {"mechanism": "reservoir-index", "parameters": {"draws": 3, "constant": 1.0}, "ends": "at-random"}
-CONTEST = {"mechanism": "reservoir-contest", "parameters": {"rounds": 2, "draws": 2, "threshold": 2, "horizon": 10_000}}
 
 
 def register(desk, agent, *arms):
@@ -65,15 +64,6 @@ def test_after_a_pass_the_season_is_decided(desk):
     reply = join(desk)
     assert refusal(reply) == (409, "decided")
     assert reply.json()["message"] == "season 1 is decided; 'eve' takes part in the next one"
-
-
-@pytest.mark.parametrize("terms", [{}, CONTEST])
-def test_other_mechanisms_refuse_joiners(desk, terms):
-    open_market(desk, {"ana": 1, "bo": 1}, **terms)
-    register(desk, "eve", "eve-0")
-    reply = join(desk)
-    assert refusal(reply) == (409, "no_joiners")
-    assert reply.json()["message"].endswith("takes no agents while it runs; register for the next season or session")
 
 
 def test_who_cannot_join(desk):

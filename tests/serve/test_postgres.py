@@ -88,10 +88,7 @@ def test_two_services_are_the_model(address):
 @contextmanager
 def pair(address, first=PostgresStorage, **options):
     """Two services on one database, the first by a storage of that class."""
-    with (
-        Desk(first(address)) as one,
-        Desk(PostgresStorage(address), clock=one.clock, **options) as other,
-    ):
+    with Desk(first(address)) as one, Desk(PostgresStorage(address), clock=one.clock, **options) as other:
         yield one, other
 
 

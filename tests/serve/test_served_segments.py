@@ -11,17 +11,7 @@ from cloneproof.mechanisms.segment import Segment
 from cloneproof.serve.http.monitoring import _segment_rounds
 from cloneproof.serve.market.replay import Misfit, restore, take_snapshot
 from cloneproof.serve.market.terms import complete
-from support.service import (
-    DICE,
-    SECRET,
-    changed,
-    open_market,
-    published,
-    replayed,
-    spec,
-    started,
-    with_arms,
-)
+from support.service import DICE, SECRET, changed, open_market, published, replayed, spec, started, with_arms
 
 TWO = {"code": 0.3, "writing": 0.7}
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}, "segments": TWO}

@@ -5,15 +5,7 @@ import random
 
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import replay_all
-from support.service import (
-    DICE,
-    Desk,
-    changed,
-    open_market,
-    replayed,
-    sqlite,
-    started,
-)
+from support.service import DICE, Desk, changed, open_market, replayed, sqlite, started
 
 PAGES = {
     "mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3}, "positions": [1.0, 0.6, 0.4], "horizon": 200,

@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from msgspec.structs import replace
 from test_windows import overdue_line
 

@@ -6,8 +6,7 @@ import pytest
 
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.registration import all_paused
-from cloneproof.mechanisms.terms import Terms
-from support.service import Desk, open_market, replayed, sqlite
+from support.service import replayed
 
 TWO = {"desk": 0.9, "phone": 0.1}
 STREAMS = {"mechanism": "reservoir-streams", "positions": [1.0, 0.6], "horizon": 1000}
@@ -103,25 +102,6 @@ def test_a_join_that_could_not_have_started_is_refused_and_changes_nothing(terms
     assert ledger(desk) == before
     assert desk.post("slates", {"request_id": "2"}).status_code == 200
     replayed(ledger(desk), desk.app._service.writer.markets.market("feed").dice)
-
-
-def test_a_market_that_such_a_join_has_broken_says_so_and_others_go_on(tmp_path, monkeypatch):
-    path = tmp_path / "market.db"
-    with Desk(sqlite(path)) as desk:
-        assert declare(desk, **FREEZE | {"batch": 3}).status_code == 201
-        register(desk, "ana", "bo", "cy")
-        open_market(desk, {"ana": 1}, market="other")
-        assert desk.post("start").status_code == 200
-        register(desk, "eve")
-        monkeypatch.setattr(Terms, "refusal", lambda self, agents: None)  # as it was once
-        assert desk.post("agents/eve/join", {}).status_code == 201
-        assert desk.post("slates", {"request_id": "1"}).status_code == 200
-        monkeypatch.undo()
-    with Desk(sqlite(path)) as desk:
-        reply = desk.post("slates", {"request_id": "2"})
-        assert (reply.status_code, reply.json()["error"]) == (503, "storage")
-        assert "is refused now: expected blocks of whole batches" in reply.json()["message"]
-        assert desk.post("/v1/markets/other/decisions", {"request_id": "1"}).status_code == 200
 
 
 def test_a_segment_that_is_paused_does_not_take_the_rest_of_a_batch_with_it(desk, monkeypatch):

@@ -1,23 +1,10 @@
 """Withdrawing an arm by the API: what is shown, recorded and replayed, and what carries over to the next season."""
 
-from unittest.mock import patch
-
 import pytest
 
-from cloneproof.mechanisms.bandits.state import OneLevelState
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import replay_all
-from support.service import (
-    DICE,
-    Desk,
-    changed,
-    declared,
-    open_market,
-    replayed,
-    sqlite,
-    started,
-    with_arms,
-)
+from support.service import DICE, Desk, changed, declared, open_market, replayed, sqlite, started, with_arms
 
 FEED = "/v1/markets/feed"
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
@@ -146,17 +133,6 @@ def test_the_platform_pauses_with_a_reason_and_a_replay_counts_it(tmp_path):
     (found,) = replay_all(path)
     assert found.fits
     assert "pauses by agents: 0, by the platform: 2, because of 'down' (1), 'sold out' (1)" in found.statement
-
-
-def test_pausing_all_items_of_an_agent_is_one_change():
-    """However many it has; each used to be told to the mechanism alone, which held the service for seconds."""
-    market = started({"ana": 40, "bo": 1}, mechanism="ucb1", parameters={})
-    market.decide("first", 2000)
-    with patch.object(OneLevelState, "leave_out", autospec=True, side_effect=OneLevelState.leave_out) as told:
-        market.pause("ana", None, False, "down", 2000)
-        assert {market.decide(f"r{number}", 3000).agent for number in range(9)} == {"bo"}
-    assert told.call_count == 1
-    assert market.session.paused == {"ana": [*range(40)]}
 
 
 def test_a_replay_refuses_a_withdrawal_by_the_platform_without_a_reason():

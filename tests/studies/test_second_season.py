@@ -1,6 +1,5 @@
-"""Registering again after a season: a small case in fractions, and the study against the closed form."""
+"""Registering again after a season: the study against the closed form."""
 
-from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -8,22 +7,6 @@ import pytest
 
 import cloneproof as cp
 import second_season as study
-from support.reservoir_by_hand import expected_rewards
-
-ONE = Fraction(1)
-
-
-def test_who_registers_again_after_a_season_can_gain_what_no_season_alone_pays():
-    """Items of 0 and 1 in unknown order, one draw of one pull, two seasons of one round: the item that paid, alone."""
-    rule = cp.mechanism("reservoir", rounds=1, draws=1, threshold=1).arm
-    honest = 2 * expected_rewards([(0, ONE)], [(1, 1)], rule, 1)[0]
-    again = Fraction(0)
-    for means in permutations((Fraction(0), ONE)):
-        for drawn in range(2):
-            paid = means[drawn]
-            best = drawn if paid else 1 - drawn
-            again += (paid + expected_rewards([(means[best],)], [(1,)], rule, 1)[0]) / 4
-    assert (honest, again) == (1, Fraction(3, 2))
 
 
 def test_the_second_season_pays_what_the_closed_form_says():

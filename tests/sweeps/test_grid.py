@@ -7,7 +7,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.errors import SweepError
 from cloneproof.mechanisms import Rule
-from cloneproof.sweeps.grid import AXES, load_grid, points_of
+from cloneproof.sweeps.grid import load_grid, points_of
 
 MARKET = {
     "horizon": 100,
@@ -72,45 +72,6 @@ def test_an_error_in_point_733_is_found_beforehand_and_names_the_point():
     copies[732] = {"ana": [1, 1, 1]}
     words = told(GRID | {"copies": copies})
     assert re.match(r"point 733 of the grid \(.*copies \{'ana': \[1, 1, 1\]\}\): expected 2 numbers of copies", words)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"mechanism": "ucb2"}, "point 1 .*unknown mechanism 'ucb2'; did you mean 'ucb1'"),
-        ({"mechanism": {"arm_rounds": 3}}, "point 1 .*expected a mechanism's name"),
-        ({"mechanism": {"name": "etc", "rounds": 3}}, "point 1 .*unknown parameter 'rounds'"),
-        ({"market": "nowhere.toml"}, "point 1 .*readable market file"),
-        ({"market": 7}, "point 1 .*expected a market file"),
-        ({"market": MARKET | {"horizon": 0}}, "point 1 .*horizon"),
-        ({"horizon": [10, -1]}, "point 2 .*horizon -1.*expected horizon"),
-        ({"seed": [0, "x"]}, "point 2 .*seed"),
-        ({"runs": 0}, "point 1 .*expected runs to be a whole number from 1"),
-        ({"runs": None}, "point 1 .*expected runs"),
-        ({"engine": "treee"}, "point 1 .*expected engine to be one of .*did you mean 'tree'"),
-        ({"confidence": 1.5}, "point 1 .*confidence"),
-        ({"question": "guess"}, "point 1 .*expected question to be one of"),
-        ({"question": "audit", "copies": [{"ana": [2, 1]}]}, "point 1 .*expected no 'copies' for the question 'audit'"),
-        ({"question": "audit", "agent": "bo"}, "point 1 .*'bo'"),
-        ({"question": "audit", "max_copies": 0}, "point 1 .*max_copies"),
-        ({"question": "audit", "opponents": "some"}, "point 1 .*expected opponents to be one of"),
-        ({"question": "audit", "opponents": "any", "withhold": True}, "point 1 .*withhold"),
-        ({"question": "gain"}, "point 1 .*expected the agent whose gain is asked for"),
-        ({"copies": [{"bo": [1]}]}, "point 1 .*'bo'"),
-        ({"seeds": [1]}, "unknown key in block 1 of the grid: 'seeds'; did you mean 'seed'"),
-        ({"seed": []}, "expected at least one seed"),
-        ({"grid": 3}, r"expected \[\[grid\]\] tables"),
-        ({"seed": range(10**4), "horizon": range(1, 10**4)}, "expected at most 10000000 points, got 99990000"),
-    ],
-)
-def test_bad_grids_are_one_sentence(change, words):
-    assert re.match(words, told(GRID | change))
-
-
-def test_a_grid_without_a_market_or_a_mechanism():
-    assert "missing key 'market'" in told({"mechanism": "ucb1"})
-    assert "missing key 'mechanism'" in told({"market": MARKET})
-    assert set(AXES) >= {"market", "mechanism"}
 
 
 def test_texts_that_look_like_long_keys_are_no_keys(tmp_path):
