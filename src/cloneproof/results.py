@@ -12,7 +12,7 @@ from cloneproof.advice.recommendation import Recommendation
 from cloneproof.audits.conformance import Conformance
 from cloneproof.audits.equilibrium import Equilibrium
 from cloneproof.audits.gain import Finding, Gain
-from cloneproof.audits.result import Audit, CopyLimit, InformedGain, KnowledgeGain
+from cloneproof.audits.result import Audit, InformedGain, KnowledgeGain
 from cloneproof.audits.search_result import Witness
 from cloneproof.evaluation.reference import Record
 from cloneproof.logs.same import SameItems
@@ -23,7 +23,6 @@ from cloneproof.sweeps.table import SweepTable
 __all__ = [
     "Audit",
     "Conformance",
-    "CopyLimit",
     "Decision",
     "Equilibrium",
     "Estimate",

@@ -11,7 +11,7 @@ from cloneproof.report.words import scope_sentences
 TWO_VALUES = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 AT_RANDOM = cp.Market([cp.Agent(name, 3, TWO_VALUES) for name in ("ana", "bo")], horizon=500, ends="at-random")
 INDEX = cp.mechanism("reservoir-index", draws=4, constant=1.0)
-ASKED = ("random_end_theorem", "random_end_ceiling", "sampled_worlds", "complete_search")
+ASKED = ("proof", "from_proof", "from_search", "sampled_worlds")
 
 
 def counted_calls(function):
@@ -39,7 +39,7 @@ def test_every_argument_is_asked_at_most_once_before_and_once_after_a_search(tol
     ]:
         calls = counted_calls(lambda: cp.audit(market, mechanism, tolerance=tolerance))  # noqa: B023 (called at once)
         assert all(calls[name] <= 2 * cases for name in ASKED), calls
-        assert calls["random_end_theorem"] >= cases
+        assert calls["from_proof"] >= cases
 
 
 def test_a_ceiling_is_within_no_tolerance_against_any_opponents():

@@ -15,7 +15,6 @@ from cloneproof.audits.deviations import BOTH, Split, named_prior, realised_mean
 from cloneproof.audits.gain import exact_payoffs
 from cloneproof.audits.informed import ACCURACIES, exact_naming, sampled_naming
 from cloneproof.audits.question import audit_case
-from cloneproof.audits.theorems import by_shares
 from cloneproof.mechanisms import Slots
 from cloneproof.runs.deadline import Deadline
 
@@ -193,7 +192,7 @@ def test_a_scope_says_that_weights_suffice_where_pay_depends_on_shares_alone():
         (coins, cp.mechanism("ucb1"), False),
         (coins, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), False),
     ]:
-        assert by_shares(audit_case(market, made, "ana")) == said, made
+        assert audit_case(market, made, "ana").proof.by_shares == said, made
     audit = cp.audit(coins, cp.mechanism("reservoir", rounds=2, draws=2, threshold=2), agent="ana")
     assert str(audit.scope).count(SENTENCE) == 1
 

@@ -78,7 +78,7 @@ def test_it_is_not_proven_for_late_or_negative_rewards_and_not_asked_of_one_leve
 
 
 def test_what_declares_a_steady_index_is_checked(monkeypatch):
-    assert STEADY.bounded_by_knowledge
+    assert audit_case(MARKET, STEADY, "ana").proof.named
     assert [*steady_as_declared(STEADY)] == []
     wrong = replace(STEADY, agent=replace(STEADY.agent, priority=lambda inputs, width: -inputs.mean, bound=None,
                                           exceeds=None))  # fmt: skip

@@ -198,7 +198,7 @@ def test_one_agent_under_h_ucb_is_not_quite_ucb1():
 def test_permutation_invariance_is_not_necessary():
     market = cp.Market([cp.Agent(name, 2, cp.Discrete(HALVES, [0.5, 0.5])) for name in ("ana", "bo")], horizon=300)
     made = cp.mechanism("uniform-etc", market=market, order="index")
-    assert not made.permutation_invariant  # and that what declares it is so: test_going_by_index_is_not_invariant..
+    assert not made.exchangeable  # and that what declares it is so: test_going_by_index_is_not_invariant..
     assert cp.audit(market, made, agent="ana", opponents="any").verdict == "clone-proof"
 
 

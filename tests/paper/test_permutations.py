@@ -154,12 +154,11 @@ def test_a_rule_that_looks_at_the_order_of_its_calls_is_caught():
     assert failed == 2
 
 
-def test_a_rule_that_falsely_claims_invariance_is_caught():
-    class Sly(Rule):
-        permutation_invariant = True
+def test_a_mechanism_that_falsely_claims_invariance_is_caught():
+    class Sly(cp.Mechanism):
+        exchangeable = True
 
-    sly = Sly("sly", cp.rule("etc", rounds=2).priority, explore=2, order="index", commits=True)
-    assert problems(cp.Mechanism(arm=sly)) == 2
+    assert problems(Sly(Rule("sly", cp.rule("etc", rounds=2).priority, explore=2, order="index", commits=True))) == 2
 
 
 def problems(mechanism):

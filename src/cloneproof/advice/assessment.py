@@ -13,7 +13,7 @@ from cloneproof.advice.regret import SamplingBudget, cost_of
 from cloneproof.audits.audit import answer, audit
 from cloneproof.audits.question import audit_case, checked_question
 from cloneproof.audits.result import Audit, Verdict
-from cloneproof.audits.theorems import MOST_PROVEN, random_end_ceiling, scan_theorem
+from cloneproof.bounds.index import MOST_PROVEN
 from cloneproof.errors import CloneproofError
 from cloneproof.evaluation.search import Search
 from cloneproof.market.market import Market, Means
@@ -108,10 +108,11 @@ def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> As
     """Assess what a mechanism promises, or raise why nothing is known.
 
     The scan theorem covers reservoirs without an audit, at every horizon and hence at a random end. The index and bars
-    on slots have a ceiling (`theorems.random_end_ceiling`), compared with the payoff of a random choice of agents.
+    on slots have a ceiling (`Proof.most`), compared with the payoff of a random choice of agents.
     """
     fixed, facts = market.with_horizon(market.horizon, "at-horizon"), mechanism.facts(Setting.of(market))
-    if all(scan_theorem(audit_case(fixed, mechanism, agent.name)) is not None for agent in market.agents):
+    proofs = [audit_case(fixed, mechanism, agent.name).proof for agent in market.agents]
+    if all(proof.on_slots and proof.most is None for proof in proofs):
         return _assessed(market, mechanism, facts, "clone-proof", 0.0, f"{SCAN_PROMISE} {_needed(market)}")
     if market.ends == "at-random":
         return _assessed(market, mechanism, facts, *_ceiling_promise(market, mechanism))
@@ -145,7 +146,7 @@ def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[Verdict, flo
     That of the index is computed quickly, at some rates. Up to three originals an audit proves it; beyond, nothing.
     """
     cases = [audit_case(market, mechanism, agent.name) for agent in market.agents]
-    ceilings = [most for case in cases if (most := random_end_ceiling(case, clock=None)) is not None]
+    ceilings = [most for case in cases if (most := case.proof.most) is not None]
     if not ceilings:
         raise NotRankedError("it has no promise for a market that ends at random")
     if len(ceilings) < len(cases):

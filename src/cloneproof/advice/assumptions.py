@@ -24,7 +24,6 @@ from cloneproof.advice.regret import (
     regret_of,
 )
 from cloneproof.audits.audit import audit
-from cloneproof.audits.conclusion import delay_bound
 from cloneproof.audits.copy_vectors import CopyVector
 from cloneproof.audits.deviations import BOTH, CopiesOf, Names, Split, honesty, named_prior
 from cloneproof.audits.gain import Finding, compared, exact_payoffs, gain_columns
@@ -293,7 +292,7 @@ def with_late_rewards(market: Market, assessed: AssessedMechanism) -> AssessedMe
     """Add what the promise becomes with late rewards, if the market declares them; costs are those of prompt ones."""
     if market.delays == "none":
         return assessed
-    bounds = [delay_bound(audit_case(market, assessed.mechanism, agent.name)) for agent in market.agents]
+    bounds = [audit_case(market, assessed.mechanism, agent.name).proof.late for agent in market.agents]
     gain, why = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
     gained = "is unknown" if gain is None else "is nothing" if gain == 0 else f"is at most {gain:.2g} rewards"
     late = f"Rewards come late here: what copies gain by that {gained} ({why}). Costs are those of prompt rewards."

@@ -26,7 +26,6 @@ from cloneproof.advice.regret import best_reward, computed_or_none
 from cloneproof.audits.copy_vectors import CopyVector
 from cloneproof.audits.deviations import CopiesOf, Names, World, honesty
 from cloneproof.audits.gain import gain_columns, world_rows
-from cloneproof.audits.informed import is_proven
 from cloneproof.audits.question import audit_case
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Agent, Market, full_copies
@@ -165,7 +164,7 @@ class _Look:
             found += [(as_part(gain, honest.value), own) for gain, own in zip(gains, lists, strict=True)]
         paying = [(gain, own) for gain, own in found if gain.low > TOLERANCE]
         best, copies = max(paying or found, key=lambda pair: pair[0].value)
-        proven = all(is_proven(audit_case(self.market, self.mechanism, agent.name)) for agent in chosen)
+        proven = all(audit_case(self.market, self.mechanism, agent.name).proof.named for agent in chosen)
         regret = computed_or_none(self.market, self.mechanism) or min(regrets, key=_error)
         naming = max(namings, key=lambda gain: gain.high, default=None)
         ceiling = max(0.0, naming.high) if proven and naming is not None and len(chosen) == len(kinds) else None

@@ -1,12 +1,13 @@
 """The audit: whether an agent can profit from registering copies, and how sure that is.
 
 1. `question` turns the arguments into cases, one for each agent.
-2. `before_search` asks the list of `arguments` why no copies can pay in each case.
+2. `before_search` asks the mechanism for a proof that no copies can pay in each case.
 3. The first strategy that applies finds deviations: `by_theorem` if a theorem on slots bounds what copies gain for
    every agent, `by_lists` against any opponents, `exact` (vectors of copies by exact engines), or
    `sampled` (paired runs).
 4. `OtherDeviations` adds those other than copies, which do not change the verdict.
-5. `after_search` asks the list again, with what was found. `with_knowledge` says what naming the best item would gain.
+5. `after_search` says what the proof and the search come to.
+6. `with_knowledge` says what naming the best item would gain.
 7. `conclude` returns `exploitable` with a witness whose gain is surely above the tolerance, `clone-proof` if an
    argument settles every case, or else `undecided`. It also says under which delays of rewards the verdict holds.
 """
@@ -115,8 +116,9 @@ def answer(question: Question, search: Search, clock: Deadline) -> Audit:
     """Return the audit of a checked question."""
     others: tuple[Strategy, ...] = (exact, sampled)
     strategies = (by_theorem, *((by_lists,) if question.opponents == "any" else ()), *others)
+    question = question.timed(clock)
     with interrupts_raised():
-        arguments = before_search(question, clock)
+        arguments = before_search(question)
         searching = clock.share(BEFORE) if asks_for_ceiling(question) else clock
         searching = searching.share(2) if question.also & SAMPLED else searching
         answers = (find(question, arguments, search, searching) for find in strategies)
@@ -125,7 +127,7 @@ def answer(question: Question, search: Search, clock: Deadline) -> Audit:
             raise KeyboardInterrupt  # before there was anything to tell
         also = OtherDeviations(question, deviations, search, clock)
         also.answer()
-    covered = after_search(question, arguments, deviations.results, clock)
+    covered = after_search(question, arguments, deviations.results)
     audit = conclude(question, deviations, covered, also, search.copies)
     audit = replace(with_knowledge(audit, question, search, clock), asked=(question, search), seconds=clock.elapsed)
     return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit

@@ -1,24 +1,19 @@
-"""From the search to a verdict: the witness to show, the argument of each case, and the scope.
-
-*Late rewards* (docs/textbook/delays.md). A mechanism that commits waits for late rewards in neutral rounds. Its other
-rounds are as without delays, but fewer, and copies gain at most a stated bound, mostly 0. A mechanism that decides
-every round uses what has arrived, and nothing is proven about it.
-"""
+"""From the search to a verdict: the witness to show, the argument of each case, and the scope."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cloneproof.audits.arguments import limit_worlds
 from cloneproof.audits.copy_vectors import CopyVector
 from cloneproof.audits.gain import Finding
 from cloneproof.audits.other_deviations import OtherDeviations
-from cloneproof.audits.question import AuditCase, Question
-from cloneproof.audits.result import Audit, AuditScope, CopyLimit, DelayScope, Reason, TriedVectors, Verdict
+from cloneproof.audits.question import Question
+from cloneproof.audits.result import Audit, AuditScope, DelayScope, Reason, TriedVectors, Verdict
 from cloneproof.audits.search_result import (
+    Argument,
     BoundedDeviation,
     ExactResult,
     FoundDeviations,
@@ -31,16 +26,11 @@ from cloneproof.audits.search_result import (
     largest_of,
     simplest_of,
 )
-from cloneproof.audits.theorems import Argument, by_shares, error_exponent, scan_theorem, stages, theorem
 from cloneproof.errors import EngineError
-from cloneproof.market.priors import smallest_gap
 from cloneproof.runs.estimate import Estimate
 from cloneproof.runs.statistics import in_groups
 
-MOST_LIMITS = 4  # A scope shows at most this many limits of ever more copies.
 MOST_REASONS = 2  # It gives at most this many reasons why vectors were left out.
-ROUNDING = 1e-15  # Relative error of a mean, a share and a product.
-SIMULATED = "proven without delays, only simulated with them"
 
 
 def scope_of(
@@ -49,7 +39,6 @@ def scope_of(
     attack: Estimate | None,
     results: Sequence[SearchResult],
     covered: Mapping[str, Argument],
-    limits: Sequence[CopyLimit],
 ) -> AuditScope:
     """Return what was tried and what covers the rest; `covered` has the argument of each agent."""
     left_out = Counter(why for result in results for why in result.left_out.values())
@@ -69,8 +58,7 @@ def scope_of(
         left_out=tuple(left_out.most_common(MOST_REASONS)),
         attack=attack,
         reasons=_reasons(question.agents, covered),
-        limits=tuple(limits[:MOST_LIMITS]),
-        by_shares=all(map(by_shares, question.searched)),
+        by_shares=all(case.proof.by_shares for case in question.searched),
         segments=len(question.market.segments),
     )
 
@@ -127,14 +115,13 @@ def conclude(
         verdict, worst = "clone-proof", best_of(result.worst for result in computed)  # rather than argued about
     else:
         verdict, worst = "undecided", max(bounds, key=_relative_gain_not_ruled_out)[0]
-    limits = tuple(limit for result in results for limit in copy_limits(result))
     samples = tuple(sample for result in results for sample in result.samples.values())
     audit = Audit(
         mechanism=question.cases[worst.agent].mechanism,
         market=question.cases[worst.agent].market,
         verdict=verdict,
         worst=worst,
-        scope=scope_of(question, copies, worst.gain if paying else None, results, of_agents, limits),
+        scope=scope_of(question, copies, worst.gain if paying else None, results, of_agents),
         tried_at_most=largest_of(bound for _, bound in bounds),
         tolerance=question.tolerance,
         tried=tuple(tried),
@@ -144,7 +131,6 @@ def conclude(
         not_computed=also.missing,
         by_segment=_by_segment(question, worst, samples) if question.market.segments else {},
         samples=samples,
-        limits=limits,
         gain_at_most=_ceiling(question, covered),
         more=next((result.more for result in results if result.more), "") if verdict == "undecided" else "",
     )
@@ -179,7 +165,8 @@ def _by_segment(question: Question, worst: Witness, samples: Sequence[SampledDev
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
     """Return the largest ceiling on the gains of copies and withholding, if every case has one (the index on slots)."""
     arguments = [covered.get(case) for case in question.searched]
-    ceilings = [argument.ceiling for argument in arguments if argument is not None and argument.ceiling is not None]
+    proofs = [argument.proof for argument in arguments if argument is not None and argument.proof is not None]
+    ceilings = [proof.most for proof in proofs if proof.most is not None]
     return max(ceilings, key=lambda ceiling: ceiling.high) if len(ceilings) == len(arguments) else None
 
 
@@ -210,73 +197,6 @@ def _contradictions(paying: list[Witness], covered: Mapping[str, Argument]) -> l
     ][:3]
 
 
-def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
-    """Yield the limits for one original of each kind, if the search sampled."""
-    if result.engine != "sampled":
-        return
-    case, honest = result.case, result.honest
-    for original, world in limit_worlds(case).items():
-        if world in result.worlds:
-            played = result.worlds[world]
-            yield CopyLimit(*played.numbers, case.name, original + 1, case.horizon)
-    if honest is not None and is_flooded(case):
-        for original in case.kinds.first_of_each():
-            mean = case.market.share * case.horizon * case.agent.priors[original].mean
-            payoff = Estimate(mean, ROUNDING * mean, "exact", "every round serves a fresh copy, in the limit")
-            gain = payoff - honest.total
-            yield CopyLimit(honest.total, payoff, gain, case.name, original + 1, case.horizon)
-
-
-def is_flooded(case: AuditCase) -> bool:
-    """Return whether ever more arms of one agent are served in every round, each at most once.
-
-    The probability that every round serves a new copy then tends to 1, and the payoff to share T E[mean of the
-    original], whatever the others are. This holds if the rule explores each arm once in a random order, and if it
-    `floods`.
-    """
-    running, rule = case.mechanism, case.mechanism.arm
-    if case.box is not None or not running.flat or not running.never_clears or rule.draws:
-        return False
-    if case.market.places or case.market.segments:
-        return False
-    return rule.floods or (rule.explore >= 1 and rule.order != "index")
-
-
-def delay_bound(case: AuditCase) -> tuple[float | None, str]:
-    """Return the most that copies gain through delays that depend neither on registrations nor on rewards; and why.
-
-    None if no bound is known.
-    """
-    if case.market.segments:
-        bounds = [delay_bound(run) for run in case.by_segment.values()]
-        gains = [gain for gain, _ in bounds if gain is not None]
-        return (sum(gains) if len(gains) == len(bounds) else None), bounds[-1][1]
-    rules = case.mechanism.rules
-    if scan_theorem(case) is not None and len(rules) == 1:
-        return 0.0, "each round is then still a scan, in the order in which tests are known"
-    if not rules[0].commits and not rules[0].uniform:
-        return None, f"the mechanism decides every round on what has arrived: {SIMULATED}"
-    if theorem(case) is None:
-        return None, "no theorem covers it then"
-    if len(rules) == 2 and case.mechanism.clears_at_award and case.horizon >= case.agents * rules[0].explore:
-        return _award_gain(case), "the trial waits at turns that do not depend on what is registered"
-    gain = sum(rounds * math.exp(error_exponent(case.market, case.agent, m)) for rounds, m in stages(case))
-    return gain, "a commitment waits on uniform draws, which may make the exploration of copies free"
-
-
-def _award_gain(case: AuditCase) -> float:
-    """Apply the theorem of docs/textbook/delays.md, part (a), to a trial and an award."""
-    agent, horizon, m = case.agent, case.horizon, case.mechanism.arm_rounds
-    assert agent.support is not None
-    mistakes = horizon * math.exp(error_exponent(case.market, agent, m))
-    if mistakes == 0:
-        return 0.0
-    gap, count = smallest_gap(agent.support), agent.count
-    if case.agents == 1 or mistakes * count > horizon:
-        return 2 * mistakes
-    return max(0.0, (1 + gap) * mistakes - m * gap / count, 2 * mistakes - m / count)
-
-
 def check_delays(audit: Audit, question: Question) -> Audit:
     """Return the audit with what is known of late rewards, which may turn `clone-proof` into `undecided`.
 
@@ -286,7 +206,7 @@ def check_delays(audit: Audit, question: Question) -> Audit:
     ----------
     docs/textbook/delays.md, part (a) of the theorem.
     """
-    bounds = [delay_bound(case) for case in question.searched]
+    bounds = [case.proof.late for case in question.searched]
     gain, reason = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
     verdict, declared = audit.verdict, question.market.delays == "independent"
     allowed = min(audit.tolerance * max(0.0, witness.honest.low) for witness in (audit.worst, *audit.tried))

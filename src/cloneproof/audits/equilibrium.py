@@ -61,7 +61,7 @@ class CopyGame:
     left_out: set[CopyVector] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        in_order = not self.mechanism.permutation_invariant
+        in_order = not self.mechanism.exchangeable
         laws = [agent.laws for agent in self.market.agents]
         numbered = enumerate(self.market.agents)
         self.kinds = {agent.name: k if in_order else laws.index(agent.laws) for k, agent in numbered}
@@ -388,7 +388,7 @@ def equilibrium(
     check_sampling(runs=runs, progress=progress)
     budget = None if seconds is None else number_in(seconds, "seconds", 0, error=EngineError, low_open=True)
     cap, moves = count(max_copies, "max_copies", error=EngineError), count(steps, "steps", error=EngineError)
-    vectors = {agent.name: _vectors(agent, cap, not mechanism.permutation_invariant) for agent in market.agents}
+    vectors = {agent.name: _vectors(agent, cap, not mechanism.exchangeable) for agent in market.agents}
     clock = Deadline(budget, progress)
     of_vector = None if budget is None else budget / (STEPS_AT_LEAST * max(map(len, vectors.values())))
     pairs, seed = whole(runs), checked_seed(seed)

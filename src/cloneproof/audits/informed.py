@@ -13,7 +13,7 @@ registered or not, is what it was less what all agents together earn more. Elsew
 are sampled: the same draws with and without naming.
 
 *The ceiling of knowledge.* Under two levels whose upper one is a steady index of an agent's own rewards
-(`Mechanism.bounded_by_knowledge`), no list of an agent's items earns more than its best original listed alone, whatever
+(`Proof.named`), no list of an agent's items earns more than its best original listed alone, whatever
 the means, the others and the horizon (docs/textbook/knowledge.md). So no copies and no withholding gain more than
 
     E[pay of the best original alone] - E[pay of honesty].
@@ -37,12 +37,12 @@ from cloneproof.audits.gain import Payoff, compared, exact_gain, exact_payoffs, 
 from cloneproof.audits.question import AuditCase, Question
 from cloneproof.audits.result import Audit, InformedGain, InformedResponse, KnowledgeGain, Naming
 from cloneproof.audits.search_result import ExactResult, SearchResult, best_of
-from cloneproof.audits.theorems import is_scan
 from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import ExactEngine, exact_evaluations
 from cloneproof.evaluation.search import Search
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.proof import Lists
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, Evaluation, weighted_sum
 from cloneproof.runs.job import Outcomes
@@ -124,9 +124,8 @@ def exact_informed_gain(case: AuditCase, engine: ExactEngine, max_copies: int, c
 
 
 def best_alone_suffices(case: AuditCase) -> bool:
-    """Return whether the best original alone is always a best response: a scan over slots in every epoch."""
-    family = case.market.family
-    return family.low >= 0 and family.high <= 1 and is_scan(case.mechanism)
+    """Return whether the best original alone is always a best response."""
+    return Lists.INFORMED in case.proof.covers
 
 
 def informed_vectors(kinds: OriginalKinds, means: Sequence[float], max_copies: int) -> list[CopyVector]:
@@ -220,16 +219,7 @@ def asks_for_ceiling(question: Question) -> bool:
     """Return whether agents are compared in every round, by all of their own rewards."""
     if question.opponents == "any" or question.box is not None:
         return False
-    mechanisms = [case.mechanism for own in question.searched for case in own.by_segment.values()]
-    compares = all(made.goes_on_comparing and not made.uniform_agents and not made.draws for made in mechanisms)
-    return compares and all(made.scoring.counts_all and made.never_clears for made in mechanisms)
-
-
-def is_proven(case: AuditCase) -> bool:
-    """Return whether the theorem's conditions hold: rewards of at least 0, in time, in one place."""
-    market = case.market
-    plain = market.positions is None and market.delays == "none" and market.family.low >= 0
-    return plain and all(in_segment.mechanism.bounded_by_knowledge for in_segment in case.by_segment.values())
+    return all(case.proof.named is not None for case in question.searched)
 
 
 def knowledge_gain(case: AuditCase, search: Search, clock: Deadline) -> KnowledgeGain:
@@ -241,7 +231,7 @@ def knowledge_gain(case: AuditCase, search: Search, clock: Deadline) -> Knowledg
         by_segment = [_sampled(in_segment, search, clock) for in_segment in case.by_segment.values()]
         honest, paid, gain = (weighted_sum([(1.0, own[k]) for own in by_segment]) for k in range(3))
         numbers = honest, paid, gain
-    return KnowledgeGain(*numbers, case.name, case.horizon, is_proven(case))
+    return KnowledgeGain(*numbers, case.name, case.horizon, bool(case.proof.named))
 
 
 def _sampled(case: AuditCase, search: Search, clock: Deadline) -> list[Estimate]:

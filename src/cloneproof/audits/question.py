@@ -17,6 +17,8 @@ from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.plays import plays
+from cloneproof.mechanisms.proof import Case, Proof
+from cloneproof.runs.deadline import Deadline
 
 MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
 Auditable = MechanismOrFactory | BlackBox
@@ -32,6 +34,7 @@ class AuditCase:
     kinds: OriginalKinds  # which of the agent's originals can be exchanged
     box: BlackBox | None = None  # for which `mechanism` is a placeholder
     others: Mapping[str, CopyVector] = field(default_factory=dict)  # who does not register honestly
+    clock: Deadline | None = None  # of what takes long to prove
 
     @property
     def name(self) -> str:
@@ -40,6 +43,11 @@ class AuditCase:
     def deviation(self, vector: CopyVector) -> CopiesOf:
         """Copies of this agent."""
         return CopiesOf(self.name, vector, self.others)
+
+    @cached_property
+    def proof(self) -> Proof:
+        """What the mechanism proves of the agent's lists."""
+        return self.mechanism.proof(Case(self.market, self.name, self.clock))
 
     @property
     def played(self) -> Mechanism | BlackBox:
@@ -88,7 +96,7 @@ def audit_cases(market: Market, mechanism: Auditable, names: Sequence[str]) -> d
     """Return the case of each agent in a market."""
     box = mechanism if isinstance(mechanism, BlackBox) else None
     declared, agents = _declared(mechanism, market), {agent.name: agent for agent in market.agents}
-    kinds = {name: kinds_of(agents[name], declared.explores_as_registered) for name in names}
+    kinds = {name: kinds_of(agents[name], not declared.exchangeable) for name in names}
     return {name: AuditCase(agents[name], market, declared, kinds[name], box) for name in names}
 
 
@@ -116,10 +124,9 @@ def audit_case(market: Market, mechanism: Mechanism, name: str) -> AuditCase:
 
 def representatives(cases: Mapping[str, AuditCase]) -> dict[str, str]:
     """For each agent the first one with the same priors, if the mechanism treats agents alike."""
-    rules = [case.mechanism.agent or case.mechanism.arm for case in cases.values()]
-    exchangeable = all(rule.order != "index" for rule in rules)
+    alike = all(case.mechanism.exchangeable for case in cases.values())
     first: dict[tuple[MeanLaw, ...], str] = {}
-    return {name: first.setdefault(case.agent.laws, name) if exchangeable else name for name, case in cases.items()}
+    return {name: first.setdefault(case.agent.laws, name) if alike else name for name, case in cases.items()}
 
 
 def most_earned(market: Market, name: str) -> float:
@@ -152,6 +159,10 @@ class Question:
     @property
     def agents(self) -> list[str]:
         return list(self.cases)
+
+    def timed(self, clock: Deadline) -> Question:
+        """Return the question with this long to prove what takes long."""
+        return replace(self, cases={name: replace(case, clock=clock) for name, case in self.cases.items()})
 
     @property
     def searched(self) -> list[AuditCase]:

@@ -162,8 +162,7 @@ def confirmations(state: Race, of_budget: float = 1.0) -> Iterator[Draw]:
     the pairs still forecast are drawn, and at least a quarter more than there are.
     """
     while True:
-        attacks = (entry for entry in state.looks if entry.attacks)
-        left = (entry for entry in attacks if not pays(state.most_precise(entry).witness, state.tolerance))
+        left = (entry for entry in state.looks if not pays(state.most_precise(entry).witness, state.tolerance))
         ways = {(entry, fresh): cost_of_confirmation(state, entry, fresh) for entry in left for fresh in (True, False)}
         way = min(ways, key=lambda known: ways[known], default=None)
         if way is None or ways[way] > worth_confirming(state, way[0], of_budget):
@@ -200,8 +199,7 @@ def cost_of_confirmation(state: Race, entry: RaceEntry, fresh: bool) -> float:
 
 def halve(state: Race, among: Sequence[RaceEntry]) -> Iterator[Draw]:
     """Propose twice the pairs for the more promising half, repeatedly."""
-    left = [entry for entry in state.not_ruled_out(among) if entry.attacks]
-    left.sort(key=state.cost_until_it_pays)
+    left = sorted(state.not_ruled_out(among), key=state.cost_until_it_pays)
     while len(left) > 1:
         left = left[: len(left) // 2]
         for entry in left:
@@ -235,7 +233,6 @@ def what_would_settle(state: Race) -> str:
     wanted = {
         entry: draws.pairs_until_known(draws.excess(state.tolerance), level, state.bounds)
         for entry, draws in state.looks.items()
-        if entry.attacks
     }
     entry = min(wanted, key=lambda entry: wanted[entry] * state.looks[entry].cost, default=None)
     if state.budget is None or entry is None or math.isinf(wanted[entry]) or state.anybody_pays():
@@ -278,7 +275,7 @@ def _case_result(
         case,
         "sampled",
         honest=None if honest is None else Payoff(honest),
-        evaluated={entry.copies: draws.witness for entry, draws in looked.items() if entry.attacks},
+        evaluated={entry.copies: draws.witness for entry, draws in looked.items()},
         left_out={entry.copies: TOO_FEW if entry in state.looks else why for entry in unseen},
         samples={entry.copies: draws.sample for entry, draws in looked.items()},
         at_most={
@@ -286,7 +283,6 @@ def _case_result(
             for entry, draws in seen.items()
             if entry.case is case and entry in bounding
         },
-        worlds={entry.copies: draws.witness for entry, draws in looked.items() if not entry.attacks},
         added=tuple(entry.copies for entry in chain(*added)),
     )
 

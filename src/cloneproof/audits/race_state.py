@@ -101,11 +101,6 @@ class RaceEntry(NamedTuple):
     def arms(self) -> int:
         return sum(map(sum, self.case.copies(self.copies).values()))
 
-    @property
-    def attacks(self) -> bool:
-        """Whether it is a replication; worlds without some originals are played only as bounds for others."""
-        return 0 not in self.copies
-
 
 class Draw(NamedTuple):
     """A proposal: pairs of a candidate up to this number, from its generation's seed or, if `fresh`, to confirm it."""
@@ -375,12 +370,12 @@ class Race:
 
     def anybody_pays(self) -> bool:
         """Return whether a gain is surely above the tolerance."""
-        drawn = [*self.looks.items(), *self.confirmations.items()]
-        return any(entry.attacks and pays(draws.witness, self.tolerance) for entry, draws in drawn)
+        drawn = [*self.looks.values(), *self.confirmations.values()]
+        return any(pays(draws.witness, self.tolerance) for draws in drawn)
 
     def best_of_case(self, case: AuditCase) -> RaceEntry | None:
         """Return the deviation of a case with the largest gain minus a standard error."""
-        seen = [entry for entry in self.looks if entry.case is case and entry.attacks]
+        seen = [entry for entry in self.looks if entry.case is case]
         return max(seen, key=lambda entry: self.looks[entry].witness.gain.value - self.looks[entry].error, default=None)
 
     def gain_rises(self, entry: RaceEntry) -> bool:

@@ -29,40 +29,6 @@ class AuditState(StrEnum):
 
 
 @dataclass(frozen=True)
-class CopyLimit(Finding):
-    """The limit of ever more copies of one original, in which the agent is served only by new copies.
-
-    Attributes
-    ----------
-    agent : str
-        Who copies.
-    original : int
-        Which of its originals, counted from 1.
-    horizon : int
-        The rounds of the market.
-    honest, copied, gain, by_segment
-        Its payoff when honest, the payoff that copies tend to, and the difference: no gain of any number of copies.
-    """
-
-    keys_of_data = (
-        "agent", "original", "horizon", "honest", "limit_payoff=copied", "limit_of_gain=gain",
-        "limit_of_relative_gain=relative_gain",
-    )  # fmt: skip
-
-    agent: str
-    original: int
-    horizon: int
-
-    @property
-    def words(self) -> str:
-        """A sentence such as "with ever more copies of original 1 of ana the gain tends to -3 ± 0.2"."""
-        return (
-            f"with ever more copies of original {self.original} of {self.agent} the gain at horizon {self.horizon} "
-            f"tends to {self.gain.value:.4g} ± {self.gain.error:.2g}"
-        )
-
-
-@dataclass(frozen=True)
 class KnowledgeGain(Finding):
     """The ceiling of knowledge: what an agent gains that lists its best original alone.
 
@@ -208,7 +174,6 @@ class AuditScope:
     left_out: tuple[tuple[str, int], ...] = ()
     attack: Estimate | None = None
     reasons: tuple[Reason, ...] = ()
-    limits: tuple[CopyLimit, ...] = ()
     delays: DelayScope | None = None
     by_shares: bool = False
     segments: int = 0
@@ -256,8 +221,6 @@ class Audit(Tabular):
         no such bound is known.
     seconds : float
         How long it took.
-    limits : tuple of CopyLimit
-        What ever more copies of an original tend to gain, if the audit sampled and the mechanism has such a limit.
     interrupted : bool
         Whether Ctrl-C ended it early.
     gain_at_most : Estimate or None
@@ -277,7 +240,7 @@ class Audit(Tabular):
 
     keys_of_data = (
         "verdict", "state", "tried_at_most", "about_tried", "scope=_scope", "tolerance", "mechanism", "worst",
-        "tried", "also", "limits", "informed",
+        "tried", "also", "informed",
         "not_computed", "notes", "interrupted", "gain_at_most", "more?", "knowledge?",
         "by_segment?",
     )  # fmt: skip
@@ -296,7 +259,6 @@ class Audit(Tabular):
     samples: tuple[SampledDeviation, ...] = ()
     seconds: float = 0.0
     tried_at_most: float | None = None
-    limits: tuple[CopyLimit, ...] = ()
     interrupted: bool = False
     gain_at_most: Estimate | None = None
     not_computed: dict[str, str] = field(default_factory=dict)

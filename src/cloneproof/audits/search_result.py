@@ -16,18 +16,35 @@ from cloneproof.audits.copy_vectors import CopyVector
 from cloneproof.audits.deviations import CopiesOf
 from cloneproof.audits.gain import Finding, Payoff
 from cloneproof.audits.question import AuditCase, most_earned
-from cloneproof.audits.theorems import Argument, Basis
 from cloneproof.evaluation.evaluate import ExactEngine
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.proof import Proof
 from cloneproof.runs.estimate import BoundsName, Estimate
 from cloneproof.runs.statistics import RunTotals
 
 ROUNDING = 1e-9  # A computed gain counts as none within an error that is at most this part of the payoffs.
 NEARLY = 0.01  # Of gains that differ by a smaller part the simpler one is shown.
 
-KnownArguments = dict[AuditCase, Argument]
 EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument"]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Why no copies can pay in a case, or how much they may gain."""
+
+    words: str
+    settles: bool = True  # whether it rules out gains above the tolerance
+    most: float = 0.0  # the gain in rewards that it leaves open
+    proof: Proof | None = None  # without one it rests on a search
+
+    @property
+    def on_slots(self) -> bool:
+        """Whether it speaks about withholding, too, and against any opponents."""
+        return self.proof is not None and self.proof.on_slots
+
+
+KnownArguments = dict[AuditCase, Argument]
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +191,6 @@ class SearchResult:
     # of a race
     samples: dict[CopyVector, SampledDeviation] = field(default_factory=dict)
     at_most: dict[CopyVector, float | None] = field(default_factory=dict)  # the largest bounds all candidates together
-    worlds: dict[CopyVector, Witness] = field(default_factory=dict)  # without some originals, played only as bounds
     added: tuple[CopyVector, ...] = ()  # where the gain rose, in the order in which they were tried
     more: str = ""  # what more work would settle, in a sentence
 
@@ -225,11 +241,11 @@ def argued_result(case: AuditCase, vector: CopyVector, argument: Argument) -> Se
     """Return the first copy in a case as a witness that needed no evaluation."""
     half = case.market.share * case.horizon / 2  # means lie in [0, 1]
     payoff = Estimate(half, half, "exact", "between none and all of the rounds at a mean of 1")
-    most = argument.ceiling
+    most = None if argument.proof is None else argument.proof.most
     if most is not None and most.high > 0:
         words = "at most the ceiling on slots"
         gain = Estimate(most.high - half, half, most.kind, words, heuristic=most.heuristic)
-    elif argument.basis is Basis.SCAN:
+    elif argument.on_slots:
         gain = Estimate(-half, half, "exact", "no gain, by the scan theorem")
     else:
         gain = Estimate(0.0, 0.0, "exact", f"an argument: {argument.words}")

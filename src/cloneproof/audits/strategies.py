@@ -13,18 +13,14 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from cloneproof.audits.arguments import (
-    ON_SLOTS,
-    against_anybody,
-    limit_worlds,
-    more_vectors,
-)
+from cloneproof.audits.arguments import against_anybody, more_vectors
 from cloneproof.audits.copy_vectors import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.audits.gain import compared, exact_payoffs, payoff_of
 from cloneproof.audits.question import AuditCase, Question
 from cloneproof.audits.race import race
 from cloneproof.audits.race_state import ALPHA, RaceEntry
 from cloneproof.audits.search_result import (
+    Argument,
     ExactResult,
     FoundDeviations,
     KnownArguments,
@@ -33,7 +29,6 @@ from cloneproof.audits.search_result import (
     argued_result,
     best_of,
 )
-from cloneproof.audits.theorems import Argument, Basis, rounds_are_given
 from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import ExactEngine, evaluate, exact_evaluations
 from cloneproof.evaluation.search import Answers, Search, run_search, until_interrupted
@@ -97,7 +92,7 @@ def exact(question: Question, arguments: KnownArguments, search: Search, clock: 
     results: list[ExactResult] = []
     for case, in_time in clock.shared_by(question.searched):
         paid = payoff_of(evaluation, case.name)
-        more = more_vectors(case, paid, elementary, question.tolerance)  # those that make the search complete
+        more = more_vectors(case, paid, case in elementary, question.tolerance)  # those that make the search complete
         vectors = list(dict.fromkeys([*grid(case.kinds, search.copies)[0], *more]))
         start = ExactResult(case, engine, paid, elementary.get(case))
         results.append(search_vectors(start, vectors, ladders(case.kinds, case.horizon), in_time))
@@ -154,7 +149,7 @@ def by_theorem(
     or computed; both hold against any opponents. The verdict rests on it. Where nothing is gained, the deviations are
     evaluated if they have a closed form and show what copies cost; one that pays would be a bug.
     """
-    if any(case not in arguments or arguments[case].basis not in ON_SLOTS for case in question.searched):
+    if any(case not in arguments or not arguments[case].on_slots for case in question.searched):
         return None
     results = [_few_deviations(case, arguments[case], clock) for case in question.searched]
     return FoundDeviations(tuple(results), by_scan=True)
@@ -166,7 +161,7 @@ def by_lists(question: Question, arguments: KnownArguments, search: Search, cloc
     None if the others do not matter, or a proof covers any of them: then it is enough to search against the market.
     """
     cases = question.searched
-    if all(rounds_are_given(case) or against_anybody(case, arguments.get(case)) for case in cases):
+    if all(case.proof.apart or against_anybody(case, arguments.get(case)) for case in cases):
         return None
     results, notes = list[SearchResult](), dict[str, None]()
     for first, rest in OTHERS_LISTS:
@@ -244,8 +239,7 @@ def sampled_results(
         if case in elementary:
             argued.append(argued_result(case, vectors[0], elementary[case]))
             continue
-        wanted = dict.fromkeys([*vectors, *limit_worlds(case).values()])
-        candidates += [RaceEntry(case, vector) for vector in wanted]
+        candidates += [RaceEntry(case, vector) for vector in vectors]
     _check_size((entry.case for entry in candidates), clock)
     budget = None if clock.left is None else max(clock.left, 1e-3)
     if budget is not None and all(entry.case in arguments and arguments[entry.case].settles for entry in candidates):
@@ -278,7 +272,9 @@ def _with_argument(result: SearchResult, arguments: KnownArguments) -> SearchRes
 
 def _elementary(arguments: KnownArguments) -> KnownArguments:
     """Return the elementary arguments, which make a search unnecessary."""
-    return {case: argument for case, argument in arguments.items() if argument.basis is Basis.ELEMENTARY}
+    return {
+        case: argument for case, argument in arguments.items() if argument.proof is not None and argument.proof.same
+    }
 
 
 def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:

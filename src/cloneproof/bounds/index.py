@@ -33,6 +33,7 @@ from cloneproof.laws.counts import binomial_floats, convolve_rows, float_window
 
 LEVELS = 100  # of the path, from index 1 down to half the lowest mean; as many again at each mean
 LONGEST = 6  # times T: pulls after which a slot above a level counts as above it for ever, or as gone
+MOST_PROVEN = 3  # For more originals with many rates `expected_gain_ceiling` has no proof.
 FEWEST_CELLS, MOST_CELLS = 30, 250  # of a prior's rates
 FINENESS = 2.4  # cells in an angle of sqrt(s / T)
 WIDE_CELLS = 12  # cells of the originals below the best two
@@ -100,7 +101,7 @@ def expected_gain_ceiling(
         return 0.0, True
     fineness = FINENESS * math.sqrt(horizon / draws) if proof else 0.0
     cells = rate_cells(bins, FEWEST_CELLS, fineness)
-    proven = (cells.first == cells.last)[: cells.narrow].all() or (proof and originals == 3)
+    proven = (cells.first == cells.last)[: cells.narrow].all() or (proof and originals == MOST_PROVEN)
     if not proven:
         rates = ((cells.mean_low + cells.mean_high) / 2)[: cells.narrow]
         cells = rate_cells(list(zip(rates, rates, cells.mass, strict=False)), len(rates))

@@ -20,7 +20,6 @@ from cloneproof.audits.gain import gain
 from cloneproof.audits.question import audit_case
 from cloneproof.audits.result import Audit, Verdict
 from cloneproof.audits.search_result import Witness
-from cloneproof.audits.theorems import scan_theorem
 from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.evaluation.search import Search
@@ -136,8 +135,8 @@ def affordable_horizon(
 
 def _is_exact(market: Market, mechanism: Mechanism) -> bool:
     """Return whether an audit is decided by the theorem of a scan over slots, or by a closed form for all copies."""
-    cases = [audit_case(market, mechanism, agent.name) for agent in market.agents]
-    if all(scan_theorem(part) is not None for case in cases for part in case.by_segment.values()):
+    proofs = [audit_case(market, mechanism, agent.name).proof for agent in market.agents]
+    if all(proof.on_slots and proof.most is None for proof in proofs):
         return True
     if max(agent.count for agent in market.agents) > MOST_SEARCHED:
         return False

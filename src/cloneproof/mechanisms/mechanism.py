@@ -29,6 +29,7 @@ from cloneproof.mechanisms.part import (
 
 if TYPE_CHECKING:
     from cloneproof.market.market import FullCopies, Market
+    from cloneproof.mechanisms.proof import Case, Proof
     from cloneproof.runs.estimate import Evaluation
 
 
@@ -180,15 +181,6 @@ class Mechanism:
         return not self.flat and not self.rules[0].commits
 
     @property
-    def bounded_by_knowledge(self) -> bool:
-        """Whether no list of an agent earns more than its best original alone (docs/textbook/knowledge.md).
-
-        Agents are ranked by a steady index of all their own rewards, and nothing is ever cleared.
-        """
-        steady = not self.flat and self.rules[0].steady and self.scoring.counts_all
-        return steady and self.never_clears and not self.draws
-
-    @property
     def scans(self) -> bool:
         """Whether the slots of all agents are tested in one timetable, until one passes or all were tested."""
         return self.flat and self.draws > 0 and self.commits_to_arm
@@ -259,9 +251,9 @@ class Mechanism:
         return len(registered) * self.agent_rounds + compared * self.arm_rounds
 
     @property
-    def permutation_invariant(self) -> bool:
-        """Whether relabelling agents and arms relabels the run (the paper's PI), as declared."""
-        return all(rule.permutation_invariant for rule in self.rules)
+    def exchangeable(self) -> bool:
+        """Whether relabelling agents and arms relabels the run (the paper's PI); not if it goes by registration."""
+        return all(rule.order != "index" for rule in self.rules)
 
     @property
     def uncommitted_part(self) -> str | None:
@@ -325,6 +317,23 @@ class Mechanism:
             return reservoir_facts(self, setting)
         commits = self.commits_to_arm or self.uniform_agents or self.agent_rounds > 1
         return (committing_facts if commits else bandit_facts)(self, setting)
+
+    def proof(self, case: Case) -> Proof:
+        """Return what is proven of an agent's lists, whatever the others are and register."""
+        from cloneproof.mechanisms.bandits import proof as bandits
+        from cloneproof.mechanisms.committing import proof as committing
+        from cloneproof.mechanisms.proof import in_every_segment
+        from cloneproof.mechanisms.reservoir import proof as reservoir
+
+        if case.market.segments:
+            parts = case.market.by_segment.items()
+            return in_every_segment(
+                {name: self.in_segment(name).proof(replace(case, market=own)) for name, own in parts}
+            )
+        above = self.rules[0]
+        explores = above.uniform or (above.index == "mean" and above.explore > 0)
+        known = reservoir.proof if self.draws else committing.proof if explores else bandits.proof
+        return known(self, case)
 
     def in_segment(self, name: str) -> Mechanism:
         """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""

@@ -267,7 +267,7 @@ def check_trp(
     values, asked = _checked(support, originals, horizon, max_copies, horizons)
     margins = list(rp_margins(mechanism, values, originals, max_copies, asked, rewards))
     spoken = f"T = {asked[0]}" if len(asked) == 1 else f"{len(asked)} horizons, {asked[0]} to {asked[-1]}"
-    order = "" if mechanism.permutation_invariant else "; the originals are registered in rising order of their means"
+    order = "" if mechanism.exchangeable else "; the originals are registered in rising order of their means"
     means = ", ".join(f"{value:g}" for value in values)
     scope = (
         f"one agent, {originals} originals, every multiset of means from {{{means}}}, 1 to {max_copies} copies of "
@@ -459,4 +459,4 @@ def check_permutation_invariance(mechanism: Mechanism) -> PermutationInvariance:
     problems = [
         problem for check in (relabelled_run, ties_are_uniform) if (problem := next(check(mechanism), None)) is not None
     ]
-    return PermutationInvariance(mechanism.name, mechanism.permutation_invariant, tuple(problems))
+    return PermutationInvariance(mechanism.name, mechanism.exchangeable, tuple(problems))

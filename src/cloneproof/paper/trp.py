@@ -178,7 +178,7 @@ def exploration_slack(mechanism: Mechanism, means: Sequence[float], horizon: int
     """
     originals, gap = len(means), average_gap(means)
     honest = rp_regret(mechanism, Instance(tuple(means), (1,) * originals), horizon)
-    room = min(horizon, (originals + 1) * mechanism.arm_rounds) * gap
+    room = min(horizon, (originals + 1) * mechanism.parameters["arm_rounds"]) * gap
     rounding = 4 * (originals + 2) * room * 2.0**-53
     return Estimate(room, rounding, "exact", "arithmetic") - honest
 

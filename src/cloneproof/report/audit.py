@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
-from cloneproof.audits.result import Audit, AuditScope, CopyLimit, InformedGain
+from cloneproof.audits.result import Audit, AuditScope, InformedGain
 from cloneproof.audits.search_result import Witness
 from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
@@ -175,7 +175,7 @@ def _bands(estimates: list[Estimate]) -> str:
 
 
 FAMILIES = {"bernoulli": "Bernoulli", "gaussian": "Gaussian"}
-Apart = Witness | CopyLimit | InformedGain
+Apart = Witness | InformedGain
 MOST_NAMED = 6  # opponents that get a sentence of their own
 MOST_SEGMENTS = 12  # in a table
 MOST_ROWS = 8  # deviations in a table, unless there are more agents
@@ -201,7 +201,7 @@ def sections(audit: Audit) -> Iterable[Section]:
     yield Section("What was audited" if audit.worst.argued else STEPS_TITLES[audit.verdict], (steps,), background=True)
     if not audit.worst.argued and len(audit.tried) > 1:
         yield Section("The best deviations", _deviations(audit))
-    if audit.also or audit.informed or audit.limits or audit.not_computed:
+    if audit.also or audit.informed or audit.not_computed:
         yield Section("Other deviations, reported apart", _apart(audit))
     yield Section("Scope", _scope(audit))
     yield Section("To play it again", _again(audit), background=True)
@@ -338,10 +338,9 @@ def _segments(audit: Audit) -> list[SectionPart]:
 
 
 def _apart(audit: Audit) -> list[SectionPart]:
-    """Other deviations, an agent that knows its means, ever more copies; and what was asked for in vain."""
+    """Other deviations, an agent that knows its means; and what was asked for in vain."""
     deviations: list[tuple[str, Apart]] = [*audit.also.items()]
     deviations += [] if audit.informed is None else [("informed", audit.informed)]
-    deviations += [("limit", limit) for limit in audit.limits]
     rows = [_row(f"{kind} ({deviation.agent})", deviation) for kind, deviation in deviations]
     apart = Paragraph("They are outside the claim of clone-proofness and do not enter the verdict.")
     table: list[SectionPart] = [apart, Table.of(("deviation", *COLUMNS), rows, left=["copies"])] if rows else []
@@ -387,8 +386,6 @@ def _row(name: str, deviation: Apart) -> tuple[str, ...]:
 def _how(deviation: Apart) -> str:
     if isinstance(deviation, InformedGain):
         return "by its means"
-    if isinstance(deviation, CopyLimit):
-        return f"ever more of original {deviation.original}"
     return copies_words(deviation.copies)
 
 

@@ -366,7 +366,7 @@ def _search_words(scope: AuditScope) -> list[str]:
         words += [_attack_words(scope.attack), "larger gains, with copies that were not tried, are possible"]
     else:
         words += [_reason_words(reason) for reason in scope.reasons]
-    return words + [limit.words for limit in scope.limits]
+    return words
 
 
 def _tried_words(scope: AuditScope) -> str:

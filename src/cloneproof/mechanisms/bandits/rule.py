@@ -239,23 +239,10 @@ class Rule:
         return self.index != "none"
 
     @property
-    def floods(self) -> bool:
-        """Whether the chance that only candidates without a reward are picked, over given rounds, tends to 1 with them.
-
-        That is, as more and more of them are registered. Exploration has this effect anyway.
-        """
-        return self.index in ("none", "posterior", "epsilon-greedy")
-
-    @property
     def commits_to_mean(self) -> bool:
         """Whether every arm is explored and the one of the highest average of its rewards is then committed to."""
         judged = self.index == "mean" and self.explore >= 1 and not self.binarise and not self.draws
         return judged and self.commits
-
-    @property
-    def permutation_invariant(self) -> bool:
-        """Whether relabelling the candidates relabels the run; false if the order of registration is used."""
-        return self.order != "index"
 
     def to_dict(self) -> dict[str, Any] | None:
         """Return the rule as data for `rule_from_dict`; None if it is a user's own.

@@ -157,7 +157,7 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
     >>> [round(float(tail[s]), 9) for s in (48, 49)]
     [1.0, 0.0]
     """
-    trial = mechanism.agent_rounds
+    trial = mechanism.parameters["agent_rounds"]
     originals = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
     score = agent_score(originals, Phases(mechanism, trial, 1), Bernoulli())
     law = np.zeros(trial + 1)
@@ -168,8 +168,8 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
 
 def psi_tail(mechanism: Mechanism, means: Sequence[float], reading: Reading = "own arms") -> Tail:
     """Return psi: m rewards of each arm and the rest of the best one, or all M of the best arm, as printed."""
-    m, own = mechanism.arm_rounds, means if reading == "own arms" else ()
-    left = mechanism.agent_rounds - len(own) * m
+    m, own = mechanism.parameters["arm_rounds"], means if reading == "own arms" else ()
+    left = mechanism.parameters["agent_rounds"] - len(own) * m
     law = binom.pmf(np.arange(left + 1), left, max(means))
     for mean in own:
         law = np.convolve(law, binom.pmf(np.arange(m + 1), m, mean))
@@ -205,7 +205,7 @@ def tail_upper(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
 
 def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -> tuple[TailComparison, TailComparison]:
     """Check `cl:tail_lower`: honest q >= psi (1 - 2 sum exp(-delta^2 m / 2))."""
-    best, m = max(means), mechanism.arm_rounds
+    best, m = max(means), mechanism.parameters["arm_rounds"]
     factor = max(0.0, 1 - sum(mistake_paper(best - mean, m) for mean in means if mean < best))
     honest = score_tail(mechanism, means, (1,) * len(means))
     return worst_comparisons(factor * psi_tail(mechanism, means, reading), honest)

@@ -93,7 +93,7 @@ def _payoff(setting: Setting, prior: str, agents: int, horizon: int) -> tuple[Es
     market = _market(PRIORS[prior], agents, horizon)
     mechanism = setting.mechanism("uniform-etc", market=market)
     payoff = evaluate(market, mechanism, {ANA: COPIES}).payoff[ANA]
-    alone = setting.mechanism("etc", arm_rounds=mechanism.arm_rounds)
+    alone = setting.mechanism("etc", arm_rounds=mechanism.parameters["arm_rounds"])
     single = evaluate_horizons(_market(PRIORS[prior], 1, horizon), alone, range(1, horizon + 1), {ANA: COPIES})
     chances = binom.pmf(range(1, horizon + 1), horizon, 1 / agents)
     mixed = math.fsum(chances[h - 1] * single[h].payoff[ANA].value for h in range(1, horizon + 1))
@@ -114,7 +114,15 @@ def _table(audits: dict[tuple[str, int, int], Audit]) -> FindingsTable:
         "Audits of uniform x ETC: all copies, all opponents",
         "prior | agents | T | m | verdict | nearest copies | their gain",
         (
-            (prior, n, f"{t:,}", int(result.mechanism.arm_rounds), result.verdict, str(at.copies), at.gain)
+            (
+                prior,
+                n,
+                f"{t:,}",
+                int(result.mechanism.parameters["arm_rounds"]),
+                result.verdict,
+                str(at.copies),
+                at.gain,
+            )
             for (prior, n, t), result in audits.items()
             for at in (result.worst,)
         ),

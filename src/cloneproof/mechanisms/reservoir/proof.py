@@ -1,0 +1,185 @@
+"""What is proven of mechanisms that show draws from agents' arms: neither copies nor withholding pay.
+
+*The scan theorem* (docs/textbook/reservoir.md): neither copies nor withholding pay under rules that reach an agent's
+arms only through uniform draws with replacement and test them on coins: first pass and best of draws, flat or followed
+by a contest of champions on fresh rewards. Counts of coins are binomial, and their likelihood ratios rise because odds
+rise with means in [0, 1]. Sums of n Gaussian rewards with standard deviation sd are N(n v, n sd^2), whose likelihood
+ratios rise too (section 5). Means must be at least 0. The theorem is checked by machine (`make prove`) for rewards on
+time with finitely many values in [0, 1]; Gaussian rewards and the indices of a contest rest on our own proof. Under it
+the best original alone is a best response whatever the means, for agents that know them (section 9).
+
+In markets that end at random, theorems speak about the index on slots and bars on slots
+(docs/textbook/index-on-slots.md, docs/textbook/bars-on-slots.md).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+import scipy
+
+from cloneproof.bounds.index import expected_gain_ceiling
+from cloneproof.errors import MechanismError, OutOfTimeError
+from cloneproof.market.priors import Prior
+from cloneproof.mechanisms.bandits.rule import Rule
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.proof import DECIDES, ONE_MEAN, Case, Lists, Proof
+from cloneproof.mechanisms.scores.champions import Champions
+from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.estimate import Estimate
+
+SCANS = ("first-pass", "best-of-draws")
+ENDING = ("falling-kl-ucb", "bars")
+NO_GUARANTEE = "computed at some rates of the prior, no guarantee"
+UNPROVEN_SECONDS = 4.0  # Kept for a ceiling that is computed, if there is no time to prove it.
+BINS = 3000  # The cells of a ceiling are made from this many bins of a continuous prior.
+CONTESTS = ("steady-kl-ucb", "steady-ucb")  # More and better rewards never cost a champion a round.
+MACHINE_CHECKED = "checked by machine (`make prove`) for rewards on time with finitely many values in [0, 1]"
+CONTEST_CHECKED = "checked by machine (`make prove`), given that the contest pays a better champion no less: our proof"
+GAUSSIAN_SCAN = (
+    "the scan theorem (docs/textbook/reservoir.md; our proof, not checked by machine): arms are touched only through "
+    "uniform draws with replacement, and scores are sums of Gaussian rewards of one standard deviation and means "
+    "of at least 0, whose likelihood ratios rise with the score, which gives stochastic order, hazard ratios and "
+    "champions that do not improve along the scan"
+)
+PAGES = (
+    "the theorem on whole pages (docs/textbook/slates.md; checked by machine, `make prove`, where attention is "
+    "declared): arms are touched only through uniform draws with replacement, all tests have the same views in each "
+    "place, so that counts of coins are in the order of rates, and neither other scores nor one's own depend on where "
+    "one stands"
+)
+STREAMS = (
+    "the theorem on streams (docs/textbook/slates.md; our proof, not checked by machine): arms are touched only "
+    "through uniform draws with replacement, a draw stays as long as the clicks of equal blocks pay one each, with a "
+    "stake of exactly one, and no score depends on where one stands"
+)
+INDEX_WORDS = (
+    "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
+    "through uniform draws with replacement, the index of a slot depends on its own rewards alone, and each "
+    "round is the last with the same chance, so that the best of all slots by independent scores is paid"
+)
+BARS_WORDS = (
+    "bars on slots (docs/textbook/bars-on-slots.md; our proof, not checked by machine): arms are touched only through "
+    "uniform draws with replacement, how often a slot has failed depends on its own rewards alone, and each round is "
+    "the last with the same chance, so that the slot with the fewest failures, which are independent, is paid"
+)
+
+
+def proof(mechanism: Mechanism, case: Case) -> Proof:
+    """Return what is known of an agent's lists."""
+    late: tuple[float | None, str] = (None, DECIDES)
+    if mechanism.flat and mechanism.arm.commits:
+        late = (None, "no theorem covers it then")
+    family, agents = case.market.family, {Lists.COPIES, Lists.WITHHOLDING}
+    informed = {Lists.INFORMED} if is_scan(mechanism) and family.low >= 0 and family.high <= 1 else set[Lists]()
+    if (scan := _scan_words(mechanism, case)) is not None:
+        late = (
+            (0.0, "each round is then still a scan, in the order in which tests are known") if mechanism.flat else late
+        )
+        return Proof(scan, frozenset(agents | informed), by_shares=True, late=late)
+    if (most := _ceiling_at_random_end(mechanism, case)) is not None:
+        words = BARS_WORDS if mechanism.bar else INDEX_WORDS
+        return Proof(words, frozenset(agents), most, by_shares=True, late=late)
+    same = not case.market.places and case.of_one_mean and (case.agents == 1 or not mechanism.flat)
+    covers = frozenset(informed | ({Lists.COPIES} if same else set()))
+    return Proof(ONE_MEAN if same else "", covers, same=same, by_shares=True, late=late)
+
+
+def _scan_words(mechanism: Mechanism, case: Case) -> str | None:
+    """Return the theorem in a sentence if its conditions hold for the agent; else None."""
+    family, places, arm = case.market.family, case.market.places, mechanism.arm
+    if not (is_scan(mechanism) or _streams(mechanism)) or not case.exchangeable:
+        return None
+    if family.law == "normal" and not places:
+        return None if any(rule.binarise for rule in mechanism.rules) else GAUSSIAN_SCAN
+    if not (family.low >= 0 and family.high <= 1 and arm.binarise):
+        return None
+    if mechanism.streams or places:
+        passes = not mechanism.flat or arm.slots.threshold is not None
+        return None if passes else STREAMS if mechanism.streams else PAGES
+    support = case.agent.support
+    checked = (
+        "the odds of any two means in [0, 1]" if support is None else f"the odds of the {len(support)} possible means"
+    )
+    status = MACHINE_CHECKED if mechanism.flat else CONTEST_CHECKED
+    return (
+        f"the scan theorem (docs/textbook/reservoir.md; {status}): arms are touched only through uniform "
+        f"draws with replacement, scores are counts of coins, and {checked} are in the order of the means, which "
+        "gives stochastic order, hazard ratios and champions that do not improve along the scan"
+    )
+
+
+def _streams(running: Mechanism) -> bool:
+    """Return whether it is our mechanism of streams."""
+    return running.flat and running.never_clears and _is_one_of(running.arm, ("streams",))
+
+
+def is_scan(running: Mechanism) -> bool:
+    """Return whether it is a scan over draws that the theorem covers: one of our rules, flat or with a contest."""
+    arm, agent, score = running.arm, running.agent, running.scoring
+    if not _is_one_of(arm, SCANS) or not running.never_clears:
+        return False
+    if agent is None:
+        return True
+    if not isinstance(score, Champions) or not _is_one_of(agent, CONTESTS):
+        return False
+    return score.after >= arm.draws * arm.explore and agent.explore > score.after
+
+
+def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
+    """Return whether it is our rule of that name, and not a user's rule with the same name."""
+    try:
+        return rule.name in names and rule.to_dict() is not None
+    except MechanismError:  # its options are not those of our rule
+        return False
+
+
+def _ceiling_at_random_end(mechanism: Mechanism, case: Case) -> Estimate | None:
+    """Return the most that copies gain under the index or bars on slots, times the share, on average over the prior.
+
+    Under a bar it is nothing. Of the index it is proven for three originals and for priors of few values, if there is
+    time; otherwise, and without a clock, it is computed at some rates of the prior, on which no verdict rests.
+    """
+    family = case.market.family
+    ours = mechanism.ranks_slots and _is_one_of(mechanism.arm, ENDING) and mechanism.flat and mechanism.never_clears
+    at_random = case.market.ends == "at-random" and case.exchangeable
+    if not (ours and at_random and family.low >= 0 and family.high <= 1):
+        return None
+    if mechanism.bar is not None:
+        return Estimate(0.0, 0.0, "exact", "nothing is gained")
+    most, proven = _index_ceiling(mechanism.arm, case)
+    half, words = case.market.share / 2, "summed over cells of the prior's rates"
+    if min(case.agent.count, mechanism.draws) <= 2:
+        words = "with at most two originals or two slots nothing is gained"
+    if proven:
+        return Estimate(half * most, half * most, "exact", words)
+    return Estimate(half * most, half * most, "exact", NO_GUARANTEE, heuristic=True)
+
+
+def _index_ceiling(rule: Rule, case: Case) -> tuple[float, bool]:
+    """Return the ceiling of the index on slots, and whether it is proven."""
+    prior, clock = cast("Any", case.agent.priors[0]), case.clock  # hashable
+    numbers = case.agent.count, rule.draws, rule.parameters[0], case.market.horizon
+    left = None if clock is None or clock.left is None else max(0.0, clock.left - UNPROVEN_SECONDS)
+    try:
+        with Deadline(left).for_engines():
+            return _ceiling(prior, *numbers, clock is not None)
+    except OutOfTimeError:
+        return _ceiling(prior, *numbers, False)
+
+
+@lru_cache(maxsize=64)
+def _ceiling(prior: Prior, *numbers: Any) -> tuple[float, bool]:  # noqa: ANN401
+    return expected_gain_ceiling(_bins(prior), *numbers)
+
+
+def _bins(prior: Prior) -> list[tuple[float, float, float]]:
+    """Return the prior as intervals with probabilities, narrow ones at both ends; values are intervals of no length."""
+    if prior.atoms is not None:
+        return [(value, value, weight) for value, weight in prior.atoms]
+    levels = [0.0, *scipy.special.expit(np.linspace(-16, 16, BINS - 1)).tolist(), 1.0]
+    ends = [prior.quantile(u) for u in levels]
+    return [(low, high, v - u) for (low, high), (u, v) in zip(pairwise(ends), pairwise(levels), strict=True)]
