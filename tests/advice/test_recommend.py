@@ -22,7 +22,6 @@ from cloneproof.cli.advice import parsed_rates
 from cloneproof.market.alike import prior_between
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.facts import Setting
-from cloneproof.report.page import html_page
 from cloneproof.runs.job import Job
 from cloneproof.runs.sampler import kernel_outcomes
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
@@ -159,19 +158,6 @@ def test_nothing_fits_little_traffic_and_it_says_what_would():
     assert not found.fits
     assert "Nothing clone-proof fits this traffic" in found.advice
     assert "rounds on the reservoir would cost less" in found.advice
-
-
-def test_the_page_says_what_the_recommendation_says(creators, clicks):
-    page = html_page(creators)
-    assert f"Run {creators.choice.name}" in page
-    assert creators.choice.promise.split(",")[0] in page
-    assert creators.choice.seen in page
-    assert f"mechanism = &#34;{creators.choice.name}&#34;" in page
-    assert "http" not in page.replace("http://www.w3.org", "")
-    assert page.count("<svg") == 2  # one figure, each for wide and for narrow screens
-    for found in (creators, clicks):
-        command.schema("recommend").validate(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
-        assert len(found.to_columns()["mechanism"]) == len(found.ranked)
 
 
 @given(low=st.floats(1e-6, 0.9), part=st.floats(0.0, 1.0))

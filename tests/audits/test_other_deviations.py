@@ -1,4 +1,4 @@
-"""Deviations apart: withholding, two accounts, a cost per copy."""
+"""Deviations apart: withholding and two accounts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The parts of the tree, its refusals, and random markets beyond the brute force (own bonuses, continuous priors)."""
+"""The parts of the tree, and its refusals."""
 
 import pytest
 

@@ -1,6 +1,5 @@
 """Terms as files: a market file becomes terms, and a service that is started with them runs this market."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -116,11 +115,3 @@ def test_a_refusal_of_an_unknown_field_names_those_that_there_are(desk, method, 
     reply = desk.call(method, path, body)
     assert (reply.status_code, reply.json()["error"]) == (422, "invalid")
     assert f"; expected some of {fields}" in reply.json()["message"]
-
-
-def test_a_market_that_was_declared_twice_with_other_terms_says_which(desk):
-    terms = {"market": "feed", "mechanism": "ucb1", "horizon": 100}
-    assert desk.post("/v1/markets", terms).status_code == 201
-    reply = desk.post("/v1/markets", terms | {"horizon": 200, "wait_rounds": 1})
-    assert reply.status_code == 409
-    assert "exists with other terms (horizon)" in json.dumps(reply.json())
