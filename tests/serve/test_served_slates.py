@@ -1,11 +1,7 @@
 """Slates by the API: in terms, requests, rewards, the ledger, snapshots, and replays."""
 
-import json
-import random
-
-from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import replay_all
-from support.service import DICE, Desk, changed, open_market, replayed, sqlite, started
+from support.service import Desk, open_market, sqlite
 
 PAGES = {
     "mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3}, "positions": [1.0, 0.6, 0.4], "horizon": 200,
@@ -78,51 +74,6 @@ def test_an_agent_sees_its_own_places_only(desk):
     assert pages
     assert all("id" not in page and {one["agent"] for one in page["shown"]} == {"ana"} for page in pages)
     assert len({one["id"] for page in pages for one in page["shown"]}) == sum(len(page["shown"]) for page in pages)
-
-
-def play(market, pages, seed=1):
-    """Pages with rewards, a tenth of which never come; what each place showed."""
-    dice, told, number = random.Random(seed), [], market.played
-    names = list(market.spec.segments) or [None]
-    for page in range(number, number + pages):
-        made = market.decide(f"r{page}", 2000 + page, dice.choice(names))
-        told.append([(one.place, one.agent, one.arm, one.phase) for one in made.shown])
-        list(market.expire(2000 + page))
-        for decision in made.rounds:
-            if dice.random() < 0.9 and market.awaits(decision):
-                market.reward(f"e{decision}", decision, float(dice.random() < 0.4), 2000 + page, None)
-    return told
-
-
-def test_a_changed_place_is_noticed():
-    market = started(ARMS, **(PAGES | {"positions": 3, "wait_rounds": 2}))
-    play(market, 40)
-    lines = market.chain.take().lines
-    pages = [at for at, line in enumerate(lines) if b'"slate"' in line]
-
-    def noticed(at, change):
-        entry = json.loads(lines[at])
-        change(entry)
-        try:
-            replayed([*lines[:at], changed(lines[at], **entry), *lines[at + 1 :]], DICE)
-        except Misfit as problem:
-            return problem.n
-        return None
-
-    def swap(entry):
-        for part in ("agent", "arm"):
-            one, other = entry["shown"][:2]
-            one[part], other[part] = other[part], one[part]
-
-    def twice(entry):
-        entry["shown"][1] |= {part: entry["shown"][0][part] for part in ("agent", "arm")}
-
-    def one_place_less(entry):
-        entry["places"] -= 1
-
-    for at in pages[1::9]:
-        for change in (swap, twice, one_place_less, lambda entry: entry["shown"].pop()):
-            assert noticed(at, change) == at + 1
 
 
 def test_a_restart_answers_with_the_same_page_and_goes_on_with_the_next(tmp_path):

@@ -196,19 +196,6 @@ def played():
     return market, entry, market.chain.take().lines
 
 
-def test_a_replay_refuses_a_withdrawal_that_was_not_heeded():
-    _, champion, lines = played()
-    withdrawn = replayed(lines, DICE).market.session.withdrawn
-    assert withdrawn == {champion.agent: [int(champion.arm[-1])]}
-    at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
-    shown_again = [*lines[: at + 1], changed(lines[at + 1], n=at + 2, agent=champion.agent, arm=champion.arm)]
-    left_out = lines[:at] + [changed(line, n=n) for n, line in enumerate(lines[at + 1 :], at + 1)]
-    nobody = [*lines, changed(lines[at], n=len(lines) + 1, kind="nobody")]
-    for forged in (shown_again, left_out, nobody):
-        with pytest.raises(Misfit):
-            replayed(forged, DICE)
-
-
 def test_a_session_that_was_prepared_for_other_arms_is_not_used():
     """While a large season is prepared, an arm may be withdrawn and another one registered."""
     market = with_arms(declared(**SLOTS), {"ana": 2})

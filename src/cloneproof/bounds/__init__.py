@@ -37,17 +37,13 @@ The arguments mean the same everywhere::
     holds          a function of a whole number: a property that stays true
 """
 
-from cloneproof.bounds import accounts, regret, rounds, seasons, variants
-from cloneproof.bounds.accounts import *  # noqa: F403
+from cloneproof.bounds import gains, regret, rounds
+from cloneproof.bounds.gains import *  # noqa: F403
 from cloneproof.bounds.index import index_gain_ceiling
 from cloneproof.bounds.regret import *  # noqa: F403
 from cloneproof.bounds.rounds import *  # noqa: F403
-from cloneproof.bounds.seasons import *  # noqa: F403
-from cloneproof.bounds.variants import *  # noqa: F403
 
 __all__ = ["index_gain_ceiling"]
-__all__ += accounts.__all__
+__all__ += gains.__all__
 __all__ += regret.__all__
 __all__ += rounds.__all__
-__all__ += seasons.__all__
-__all__ += variants.__all__

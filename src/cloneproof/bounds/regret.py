@@ -1,20 +1,29 @@
 """Regret bounds with honest agents, given the means: ETC, UCB1, H-ETC-R.
 
 `gaps` are the distances of all arms to the best (itself included, at 0).
+
+Seasons: how long a mechanism should learn before it restarts if rates drift or new items arrive.
+
+The model: each item's rate is drawn again from its prior with probability 1 / D in every round, D the lifetime. A
+mechanism restarts every H rounds, with regret R(H) for constant rates. After its rate was drawn again, the chosen item
+is worth as much as an average one, so each such round loses at most the gap between the best item and an average one.
+
+An item that arrives waits for the next season, H / 2 rounds on average. If `waiting` is the number of items that arrive
+in a round, on average, times what a new one is better than the best by, E(new - best)^+, then waiting loses at most
+`waiting` times H / 2 in each round (docs/textbook/seasons.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cloneproof._lib.schedules import doubling_ends
-from cloneproof.bounds._domain import checked
-from cloneproof.bounds.rounds import doubling_arm_rounds, mistake, overtaken
+from cloneproof.bounds.rounds import checked, doubling_arm_rounds, mistake, overtaken
 
 __all__ = [
     "etc_regret", "etc_regret_paper", "h_etc_r_regret", "h_etc_r_regret_paper", "h_etc_r_shape",
-    "prior_independent_etc_regret", "ucb1_regret", "uniform_etc_regret_at_least",
+    "prior_independent_etc_regret", "season_cost", "season_length", "ucb1_regret", "uniform_etc_regret_at_least",
 ]  # fmt: skip
 
 
@@ -104,3 +113,44 @@ def h_etc_r_regret_paper(agents: int, originals: int, agent_rounds: int, horizon
 def h_etc_r_shape(agents: int, originals: int, horizon: int, gap: float) -> float:
     """Return Theorem 5's shape, as stated: n L^3 sqrt(T ln T) / gap^3. The constant is not given."""
     return agents * originals**3 * math.sqrt(horizon * math.log(horizon)) / gap**3
+
+
+RATIO = 1.25  # of a season that is tried to the next shorter one
+
+
+@checked
+def season_cost(
+    length: int, regret: float, gap: float, lifetime: float | None = None, waiting: float | None = None
+) -> float:
+    """Return the regret per round with seasons of H rounds: R / H + g (1 - (D / H) (1 - exp(-H / D))) + w H / 2.
+
+    `regret` is that of a season with constant rates, `gap` the expected best mean minus an average one. Without a
+    lifetime rates stay, without `waiting` no items arrive. A model.
+
+    >>> season_cost(1000, 20.0, 0.05, lifetime=1e9) < 0.0201
+    True
+    """
+    cost = regret / length + (waiting or 0.0) * length / 2
+    if lifetime is None:
+        return cost
+    ratio = length / lifetime
+    return cost + gap * (1 + math.expm1(-ratio) / ratio)
+
+
+@checked
+def season_length(
+    regret: Callable[[int], float],
+    horizon: int,
+    gap: float,
+    lifetime: float | None = None,
+    waiting: float | None = None,
+) -> tuple[int, float]:
+    """Return the season with the lowest cost per round, of lengths in equal ratios up to the horizon, and its cost.
+
+    >>> season_length(lambda rounds: rounds**0.5, 10**6, 0.1, lifetime=1e5)
+    (11529, 0.014862523466324676)
+    """
+    lengths = {max(1, round(horizon / RATIO**k)) for k in range(int(math.log(horizon) / math.log(RATIO)) + 1)}
+    costs = {length: season_cost(length, regret(length), gap, lifetime, waiting) for length in lengths}
+    best = min(costs, key=costs.__getitem__)
+    return best, costs[best]
