@@ -48,7 +48,7 @@ def ticking_clock():
 @pytest.fixture
 def fewer_seeds(monkeypatch):
     """The conformance suite judges ties and chances from fewer seeds, and finds larger faults only."""
-    monkeypatch.setattr("cloneproof.audits.conformance.PICKS", 100)
+    monkeypatch.setattr("cloneproof.evaluation.conformance.PICKS", 100)
     monkeypatch.setattr("cloneproof.paper.permutations.TIE_SEEDS", 120)
 
 

@@ -78,8 +78,8 @@ from cloneproof.mechanisms.own.black_box import BlackBox
 if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof import adapters, boards, examples, paper, results
     from cloneproof.advice.recommend import recommend
-    from cloneproof.audits.conformance import check_mechanism
     from cloneproof.audits.equilibrium import equilibrium
+    from cloneproof.evaluation.conformance import check_mechanism
     from cloneproof.logs.reading import read_log
     from cloneproof.logs.same import same_items
     from cloneproof.sweeps.sweep import sweep
@@ -96,7 +96,7 @@ _LATE = {  # name: the module that has it, or that it is
     "adapters": "cloneproof.adapters",
     "boards": "cloneproof.boards",
     "examples": "cloneproof.examples",
-    "check_mechanism": "cloneproof.audits.conformance",
+    "check_mechanism": "cloneproof.evaluation.conformance",
     "equilibrium": "cloneproof.audits.equilibrium",
     "paper": "cloneproof.paper",
     "read_log": "cloneproof.logs.reading",

@@ -9,11 +9,11 @@ Each has `to_dict()`, which is also the command line's `--json`, or is a plain n
 """
 
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.audits.conformance import Conformance
 from cloneproof.audits.equilibrium import Equilibrium
 from cloneproof.audits.gain import Finding, Gain
 from cloneproof.audits.result import Audit, InformedGain, KnowledgeGain
 from cloneproof.audits.search_result import Witness
+from cloneproof.evaluation.conformance import Conformance
 from cloneproof.evaluation.reference import Record
 from cloneproof.logs.same import SameItems
 from cloneproof.mechanisms.session_file import Decision

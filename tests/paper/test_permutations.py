@@ -9,7 +9,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._lib.randomness import uniform
-from cloneproof.audits.conformance import unlikely_counts
+from cloneproof.evaluation.conformance import unlikely_counts
 from cloneproof.mechanisms.bandits.levels import Level
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.paper.permutations import TIE_SEEDS, check_permutation_invariance, check_trp, rp_regret, sorted_copies

@@ -1,1 +1,1 @@
-"""What pays: gains of deviations, audits, equilibria, conformance."""
+"""What pays: gains of deviations, audits, equilibria."""

@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from cloneproof._lib.clock import budget_clock, is_counted, wall_time
-from cloneproof.audits.arguments import after_search, before_search
 from cloneproof.audits.conclusion import conclude
 from cloneproof.audits.informed import BEFORE, asks_for_ceiling, with_knowledge
 from cloneproof.audits.other_deviations import SAMPLED, OtherDeviations
 from cloneproof.audits.question import AlsoName, Auditable, OpponentsName, Question, checked_question
 from cloneproof.audits.result import Audit
-from cloneproof.audits.search_result import FoundDeviations, KnownArguments
+from cloneproof.audits.search_result import FoundDeviations, KnownArguments, after_search, before_search
 from cloneproof.audits.strategies import by_lists, by_theorem, exact, sampled
 from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.market.market import Market

@@ -13,7 +13,6 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from cloneproof.audits.arguments import against_anybody, more_vectors
 from cloneproof.audits.copy_vectors import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.audits.gain import compared, exact_payoffs, payoff_of
 from cloneproof.audits.question import AuditCase, Question
@@ -26,8 +25,10 @@ from cloneproof.audits.search_result import (
     KnownArguments,
     SearchResult,
     Witness,
+    against_anybody,
     argued_result,
     best_of,
+    more_vectors,
 )
 from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import ExactEngine, evaluate, exact_evaluations

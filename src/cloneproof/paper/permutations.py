@@ -19,8 +19,8 @@ import numpy as np
 
 from cloneproof._lib.checks import count, listed, number_in
 from cloneproof._lib.randomness import substream, uniform
-from cloneproof.audits.conformance import ERROR_RATE, first_difference, opened, play, small_horizon, unlikely_counts
 from cloneproof.errors import EngineError, MarketError, brief
+from cloneproof.evaluation.conformance import ERROR_RATE, first_difference, opened, play, small_horizon, unlikely_counts
 from cloneproof.evaluation.evaluate import evaluate_horizons
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import Point

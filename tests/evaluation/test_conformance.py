@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.audits.conformance import CHECKS, picks_have_the_declared_chances
+from cloneproof.evaluation.conformance import CHECKS, picks_have_the_declared_chances
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.bandits.levels import Level
 from cloneproof.mechanisms.bandits.rule import Rule
