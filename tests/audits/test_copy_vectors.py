@@ -95,6 +95,30 @@ def test_no_payoff_exceeds_the_ceiling(mechanism):
                 assert paid.low <= case.proof.earns(arms)
 
 
+@pytest.mark.parametrize("mechanism", [
+    cp.mechanism("etc", arm_rounds=10), cp.mechanism("prior-independent-etc"),
+    cp.mechanism("uniform-etc", arm_rounds=2), cp.mechanism("h-etc-r", arm_rounds=2, agent_rounds=30),
+    cp.mechanism("h-etc-r", arm_rounds=2, agent_rounds=300),
+])  # fmt: skip
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_ceiling_is_what_a_commitment_earns_that_never_errs(mechanism, alone):
+    """Sure rewards make it: the law of payoffs there, and the ceiling's formula, where the agent's rounds are given."""
+    ana = cp.Agent("ana", 2, COIN)
+    market = cp.Market([ana] if alone else [ana, cp.Agent("bo", 1, cp.Point(0.5))], horizon=100, share=0.5)
+    proof = audit_case(market, mechanism, "ana").proof
+    if proof.earns is None:
+        assert mechanism.name in ("etc", "prior-independent-etc")
+        assert not alone  # the rounds of one agent depend on what the others register
+        return
+    for arms in (2, 3, 6, 20):
+        sure = cp.Market(market.agents, 100, 0.5, "deterministic")
+        paid = cp.evaluate(sure, mechanism, {"ana": (arms - 1, 1)}, engine="closed-form").payoff["ana"].value
+        assert proof.earns(arms) >= paid * (1 - 1e-9)
+        assert proof.earns(arms) == pytest.approx(paid, rel=1e-9) or not proof.apart
+    if mechanism.name == "etc":
+        assert proof.earns(3) == pytest.approx(0.5 * 67.5)  # 30 rounds at 1/2, 70 at 3/4
+
+
 def test_the_theorems_conditions_are_sharp_where_they_should_be():
     quarter = cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5]))
     etc = cp.mechanism("etc", arm_rounds=20)
