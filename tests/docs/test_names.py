@@ -157,7 +157,7 @@ def test_what_a_machine_checked_is_not_called_unreviewed():
     assert "checked by machine" in (ROOT / "docs" / "textbook" / "reservoir.md").read_text(encoding="utf-8")
     docstrings = {file: ast.get_docstring(tree) or "" for file, tree in TREES.items()}
     citing = {file.name: text for file, text in docstrings.items() if "docs/textbook/reservoir.md" in text}
-    assert "theorems.py" in citing
+    assert "proof.py" in citing
     assert [
         name for name, text in citing.items() if re.search(r"unreviewed|not\s+(been\s+|yet\s+)?reviewed", text)
     ] == []
