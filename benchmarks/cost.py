@@ -9,9 +9,9 @@ import time
 from collections.abc import Sequence
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
+from cloneproof.runs.kernel import Runs
 from tables import new_table, print_table
 
 SECONDS = 0.25
@@ -19,13 +19,13 @@ MECHANISMS = {"ucb1": {}, "h-ucb": {}, "thompson": {}, "h-etc-r": {"agent_rounds
 TOO_DEAR = 2_500_000  # arms x rounds of a run of Thompson sampling that nobody waits for
 
 
-def milliseconds(job: Job) -> float:
+def milliseconds(job: Runs) -> float:
     """Of a run, over enough of them to be measured, after a first one that compiles."""
-    outcomes(job, 0, 1)
+    job(0, 1)
     runs, took = 1, 0.0
     while True:
         begun = time.process_time()
-        outcomes(job, 1, runs)
+        job(1, runs)
         took = time.process_time() - begun
         if took >= SECONDS:
             return 1000 * took / runs
@@ -48,7 +48,7 @@ def growth(what: str, numbers: Sequence[int]) -> None:
             if name == "thompson" and arms * sized.horizon > TOO_DEAR:
                 cells.append("-")
             else:
-                cells.append(f"{milliseconds(Job(sized, cp.mechanism(name, **options), copies)):.3g}")
+                cells.append(f"{milliseconds(runs_of(sized, cp.mechanism(name, **options), copies)):.3g}")
         table.add_row(name, *cells)
     print_table(table)
 

@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
 from cloneproof.runs.gpu.launch import card, gpu_outcomes
 from cloneproof.runs.gpu.records import choice_of
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
+from cloneproof.runs.kernel import Runs
 
 MEANS = np.linspace(0.1, 0.9, 10)
 HORIZON = 10_000
@@ -37,24 +37,24 @@ SLOW_CHECKED = {"kl-ucb": 64}  # a core plays five of these a second
 NOT_COMPARED = "not compared"
 
 
-def ten_arms(name: str, **options) -> Job:
+def ten_arms(name: str, **options) -> Runs:
     """Ten arms of as many agents."""
     market = cp.Market([cp.Agent(f"{mean:.2f}", 1, cp.Point(mean)) for mean in MEANS], horizon=HORIZON)
-    return Job(market, cp.mechanism(name, **options), full_copies(market.agents, None))
+    return runs_of(market, cp.mechanism(name, **options), full_copies(market.agents, None))
 
 
-def five_agents(name: str, **options) -> Job:
+def five_agents(name: str, **options) -> Runs:
     """Five agents of four arms."""
     grid = np.linspace(0.05, 0.95, 20).reshape(5, 4)
     agents = [cp.Agent(f"agent {i}", 4, [cp.Point(mean) for mean in row]) for i, row in enumerate(grid)]
     market = cp.Market(agents, horizon=HORIZON)
-    return Job(market, cp.mechanism(name, **options), full_copies(market.agents, None))
+    return runs_of(market, cp.mechanism(name, **options), full_copies(market.agents, None))
 
 
-def many_copies() -> Job:
+def many_copies() -> Runs:
     """H-UCB over thousands of copies, in global memory; a short horizon, since a round takes a millisecond there."""
     market = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7)], horizon=HORIZON // 5)
-    return Job(market, cp.mechanism("h-ucb"), full_copies(market.agents, {"0.9": (1000,), "0.7": (1000,)}))
+    return runs_of(market, cp.mechanism("h-ucb"), full_copies(market.agents, {"0.9": (1000,), "0.7": (1000,)}))
 
 
 ROWS = {
@@ -81,7 +81,7 @@ class TimedCard:
         self.seconds = time.perf_counter() - begun
 
 
-def on_card(timed: TimedCard, job: Job, runs: int, repeats: int = 3) -> tuple[float, float]:
+def on_card(timed: TimedCard, job: Runs, runs: int, repeats: int = 3) -> tuple[float, float]:
     """Rounds per second of the kernel, and from the job to payoffs and regrets in NumPy; the best of some repeats."""
     gpu_outcomes(job, 0, min(runs, 1 << 14))
     kernel = whole = float("inf")
@@ -90,26 +90,26 @@ def on_card(timed: TimedCard, job: Job, runs: int, repeats: int = 3) -> tuple[fl
         gpu_outcomes(job, repeat * runs, runs)
         whole = min(whole, time.perf_counter() - begun)
         kernel = min(kernel, timed.seconds)
-    rounds = runs * job.market.horizon
+    rounds = runs * job.job.market.horizon
     return rounds / kernel, rounds / whole
 
 
-def on_cores(job: Job, seconds: float = 1.0) -> float:
+def on_cores(job: Runs, seconds: float = 1.0) -> float:
     """Rounds per second of the Numba kernel on two cores."""
-    outcomes(job, 0, 2)
+    job(0, 2)
     begun = time.perf_counter()
-    outcomes(job, 0, 8)
+    job(0, 8)
     runs = max(8, int(8 * seconds / max(time.perf_counter() - begun, 1e-9)))
     with ThreadPoolExecutor(CORES) as pool:
         begun = time.perf_counter()
-        list(pool.map(lambda part: outcomes(job, part * runs, runs), range(CORES)))
-        return CORES * runs * job.market.horizon / (time.perf_counter() - begun)
+        list(pool.map(lambda part: job(part * runs, runs), range(CORES)))
+        return CORES * runs * job.job.market.horizon / (time.perf_counter() - begun)
 
 
-def differences(job: Job, runs: int, checked: int) -> int:
+def differences(job: Runs, runs: int, checked: int) -> int:
     """Runs whose payoffs or regret differ from the CPU's in any bit; they lie in the middle of a large launch."""
     begin = runs // 2
-    mine, theirs = gpu_outcomes(job, 0, runs).rows, outcomes(job, begin, checked).rows
+    mine, theirs = gpu_outcomes(job, 0, runs).rows, job(begin, checked).rows
     return int((mine[begin : begin + checked] != theirs).any(axis=1).sum())
 
 
@@ -133,7 +133,7 @@ def versions() -> dict[str, object]:
 def one_row(timed: TimedCard, name: str, results: dict, part: int = 1, check: bool = True) -> None:
     """Measure a row and enter it, what is known of it at once."""
     job, runs = ROWS[name][0](), ROWS[name][1] // part
-    row = results.setdefault(name, {"runs": runs, "horizon": job.market.horizon, "choice": list(choice_of(job))})
+    row = results.setdefault(name, {"runs": runs, "horizon": job.job.market.horizon, "choice": list(choice_of(job))})
     row["kernel"], row["whole"] = on_card(timed, job, runs)
     print(f"{name}: kernel {row['kernel']:.3g}, to NumPy {row['whole']:.3g} rounds a second", flush=True)
     if check:

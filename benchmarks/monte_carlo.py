@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import kernel_for, outcomes
+from cloneproof.runs.kernel import Runs
 from tables import new_table, print_table
 from textbook import numpy_ucb1, textbook_epsilon_greedy, textbook_thompson, textbook_ucb1
 
@@ -33,9 +33,9 @@ def rate(work, pulls: int, repeats: int = 3) -> float:
     return pulls / best
 
 
-def job(name: str, copies: dict[str, tuple[int, ...]] | None = None, **options) -> Job:
+def job(name: str, copies: dict[str, tuple[int, ...]] | None = None, **options) -> Runs:
     market = cp.Market([cp.Agent(f"{mean:.2f}", 1, cp.Point(mean)) for mean in MEANS], horizon=HORIZON)
-    return Job(market, cp.mechanism(name, **options), full_copies(market.agents, copies))
+    return runs_of(market, cp.mechanism(name, **options), full_copies(market.agents, copies))
 
 
 def in_turns(ours, theirs, repeats: int = 5) -> tuple[float, float]:
@@ -61,7 +61,7 @@ def beside_textbook() -> None:
     ):
         work = job(name)
         ours, theirs = in_turns(
-            lambda work=work, runs=runs: outcomes(work, 0, runs),
+            lambda work=work, runs=runs: work(0, runs),
             lambda textbook=textbook, few=few: [textbook(MEANS, HORIZON, seed) for seed in range(few)],
         )
         speeds = runs * HORIZON / ours / 1e6, few * HORIZON / theirs / 1e6
@@ -94,8 +94,8 @@ def many_arms() -> float:
     """H-UCB, five agents, three of them with 3,000 arms, the best included: pulls per second."""
     market = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)
     copies = full_copies(market.agents, {"0.9": (3000,), "0.7": (3000,), "0.5": (3000,)})
-    work = Job(market, cp.mechanism("h-ucb"), copies)
-    return rate(lambda: outcomes(work, 0, 2), 2 * market.horizon, repeats=1)
+    work = runs_of(market, cp.mechanism("h-ucb"), copies)
+    return rate(lambda: work(0, 2), 2 * market.horizon, repeats=1)
 
 
 def horizons() -> float:
@@ -103,8 +103,10 @@ def horizons() -> float:
     seconds = []
     for horizon in (10**5, 10**9):
         market = cp.Market([cp.Agent(name, 2, cp.Uniform()) for name in "abcde"], horizon=horizon)
-        work = Job(market, cp.mechanism("h-etc-r", agent_rounds=800, arm_rounds=100), full_copies(market.agents, None))
-        seconds.append(1 / rate(lambda work=work: outcomes(work, 0, 20_000), 1))
+        work = runs_of(
+            market, cp.mechanism("h-etc-r", agent_rounds=800, arm_rounds=100), full_copies(market.agents, None)
+        )
+        seconds.append(1 / rate(lambda work=work: work(0, 20_000), 1))
     return seconds[1] / seconds[0]
 
 
@@ -113,10 +115,10 @@ def main() -> None:
     beside_textbook()
     ours = job("ucb1")
     runs = 200
-    speed = rate(lambda: outcomes(ours, 0, runs), runs * HORIZON)
+    speed = rate(lambda: ours(0, runs), runs * HORIZON)
     textbook = rate(lambda: [textbook_ucb1(MEANS, HORIZON, seed) for seed in range(20)], 20 * HORIZON)
     table = new_table(
-        f"UCB1, 10 arms, T = 10,000: ours ({kernel_for(ours)[0]} kernel) {speed / 1e6:.1f} million pulls/s",
+        f"UCB1, 10 arms, T = 10,000: ours ({ours.kernel.name} kernel) {speed / 1e6:.1f} million pulls/s",
         "side by side", "theirs, pulls/s", "ratio", "bar",
     )  # fmt: skip
     rows = [
@@ -132,11 +134,11 @@ def main() -> None:
 
     def in_turn() -> None:
         for first in starts:
-            outcomes(ours, first, runs)
+            ours(first, runs)
 
     def side_by_side() -> None:
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda first: outcomes(ours, first, runs), starts))
+            list(pool.map(lambda first: ours(first, runs), starts))
 
     table.add_row("one thread, ours (two against it)", "", f"{rate(side_by_side, 1) / rate(in_turn, 1):.2f}", "1.8")
     table.add_row("textbook on 10 arms, ours H-UCB on 9,002 arms", "", f"{many_arms() / textbook:.2f}", "0.07")

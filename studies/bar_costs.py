@@ -20,9 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import full_copies
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
 from reservoir_comparison import NORMAL_99, divergence, kl_index
 
 RUNS, SEED = 2000, 40
@@ -110,7 +109,7 @@ def rows(prior: cp.Prior, agents: int, horizon: int, runs: int) -> Iterator[tupl
     tuned = {name: cp.mechanism(name, market=here) for name in ("reservoir-index", "reservoir")}
     best = {f"index, draws {s}, constant {c}": cp.mechanism("reservoir-index", draws=s, constant=c) for s, c in INDEX}
     for name, made in {"bars, sampled": bars, **tuned, **best}.items():
-        yield name, show(outcomes(Job(here, made, full_copies(here.agents, None), SEED), 0, runs).regret)
+        yield name, show(runs_of(here, made, full_copies(here.agents, None), SEED)(0, runs).regret)
     for level in (*LEVELS, math.log(horizon)):
         words = "ln T" if level not in LEVELS else f"{level:g}"
         yield (

@@ -25,9 +25,8 @@ import numpy.typing as npt
 import cloneproof as cp
 from cloneproof.advice.regret import computed_regret, expected_best
 from cloneproof.audits.deviations import BOTH, Split
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import Ends, full_copies
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
 from reservoir_comparison import NORMAL_99, kl_ucb_pulls
 from second_season import relative
 
@@ -44,8 +43,8 @@ def market(prior: cp.Prior, ends: Ends = "at-horizon") -> cp.Market:
 
 def sampled(here: cp.Market, name: str, runs: int) -> Runs:
     """The regret of each run of a mechanism with the numbers of `market=`."""
-    job = Job(here, cp.mechanism(name, market=here), full_copies(here.agents, None), SEED)
-    return outcomes(job, 0, runs).regret
+    job = runs_of(here, cp.mechanism(name, market=here), full_copies(here.agents, None), SEED)
+    return job(0, runs).regret
 
 
 def kl_ucb(prior: cp.Prior, ends: Ends, constant: float, runs: int, seed: int) -> Runs:
@@ -89,9 +88,9 @@ def with_account(made: cp.Mechanism, runs: int) -> tuple[Runs, Runs]:
     split, second = twice.market(here), twice.accounts[1]
     drawn = np.random.default_rng(SEED).beta(2, 60, (runs, 5, 3)).tolist()
     worlds = [dict(zip("abcde", map(tuple, means), strict=True)) for means in drawn]
-    honest = outcomes(Job(here, made, full_copies(here.agents, None), SEED, tuple(worlds)), 0, runs).served[:, 0]
+    honest = runs_of(here, made, full_copies(here.agents, None), SEED, tuple(worlds))(0, runs).served[:, 0]
     doubled = tuple({**world, second: world["a"]} for world in worlds)
-    both = outcomes(Job(split, made, full_copies(split.agents, None), SEED, doubled), 0, runs).served[:, :2].sum(1)
+    both = runs_of(split, made, full_copies(split.agents, None), SEED, doubled)(0, runs).served[:, :2].sum(1)
     return honest, both
 
 

@@ -20,9 +20,8 @@ import numpy.typing as npt
 
 import cloneproof as cp
 from cloneproof.advice.regret import expected_best
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import Ends, full_copies
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
 
 RUNS, SEED, HORIZON = 200, 41, 2 * 10**5
 RATES = cp.LogOdds(0.03, spread=0.5, by_segment=0.35)
@@ -39,8 +38,8 @@ def market(ends: Ends) -> cp.Market:
 
 def played(here: cp.Market, made: cp.Mechanism, copies: dict[str, tuple[int, ...]], runs: int) -> tuple[Runs, Runs]:
     """The regret of each run, and what the first agent is served, over all segments."""
-    job = Job(here, made, full_copies(here.agents, copies), SEED)
-    parts = [outcomes(part, 0, runs) for part in job.parts]
+    job = runs_of(here, made, full_copies(here.agents, copies), SEED)
+    parts = [part(0, runs) for part in job.parts]
     return np.sum([part.regret for part in parts], axis=0), np.sum([part.served[:, 0] for part in parts], axis=0)
 
 

@@ -14,15 +14,14 @@ from __future__ import annotations
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from os import cpu_count
 
 import numpy as np
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.laws.best import best_round
-from cloneproof.runs.job import Job, Outcomes
-from cloneproof.runs.outcomes import outcomes
+from cloneproof.runs.kernel import Outcomes
 
 SELLERS, LISTINGS, PRIOR, COPIES = 16, 3, cp.Beta(3, 97), 5
 ATTENTION = (1.0, 0.63, 0.5, 0.43, 0.39, 0.36, 0.33, 0.32, 0.3, 0.29)  # about 1 / log2(1 + place)
@@ -40,7 +39,7 @@ def market(pages: int, attention: tuple[float, ...] = ATTENTION) -> cp.Market:
 def played(here: cp.Market, made: cp.Mechanism, copies: int, runs: int) -> Outcomes:
     """Runs in which the first seller registers each listing so often, on all cores."""
     registered = {agent.name: (1,) * LISTINGS for agent in here.agents} | {"seller 1": (copies,) * LISTINGS}
-    one = partial(outcomes, Job(here, made, registered, SEED))
+    one = runs_of(here, made, registered, SEED)
     with ThreadPoolExecutor(cpu_count()) as pool:
         found = list(pool.map(lambda run: one(run, 1), range(runs)))
     return Outcomes(
@@ -81,7 +80,7 @@ def figure(path: str) -> None:
         moments = np.unique(np.geomspace(1000, here.horizon, POINTS).astype(int))
         registered = {agent.name: (1,) * LISTINGS for agent in here.agents}
         pages = np.array([
-            outcomes(Job(here.with_horizon(int(t)), made, registered, SEED), 0, 1).rounds[0] for t in moments
+            runs_of(here.with_horizon(int(t)), made, registered, SEED)(0, 1).rounds[0] for t in moments
         ])  # fmt: skip
         shares = np.diff(pages, axis=0, prepend=0.0) / np.diff(moments, prepend=0)[:, None]
         order = np.argsort(-pages[-1])

@@ -18,8 +18,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import cloneproof as cp
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
+from cloneproof.evaluation.reference import runs_of
 
 MARKETS, LOOK, FINALISTS, RUNS, SEED = 300, 60, 20, 1500, 52
 PLACES = (1.0, 0.6, 0.4)
@@ -78,7 +77,7 @@ def gained(name: str, market: cp.Market, told: str, copies: tuple[int, ...], run
     made = cp.mechanism(name, market=market, alpha=1, beta=1)
     honest = {agent.name: (1,) * agent.count for agent in market.agents}
     before, after = (
-        outcomes(Job(market, made, honest | {"ana": listed}, seed), 0, runs).served[:, 0]
+        runs_of(market, made, honest | {"ana": listed}, seed)(0, runs).served[:, 0]
         for listed in (honest["ana"], copies)
     )
     scale, gains = 100 / max(float(before.mean()), 1e-12), after - before

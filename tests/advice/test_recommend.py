@@ -19,10 +19,10 @@ from cloneproof.advice.assumptions import largest_gain, market_of_bests, true_ma
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.advice.regret import SamplingBudget, computed_regret, expected_best, random_regret, rank, regret_of
 from cloneproof.cli.advice import parsed_rates
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.alike import prior_between
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.facts import Setting
-from cloneproof.runs.job import Job
 from cloneproof.runs.sampler import kernel_outcomes
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
 from support import command
@@ -273,7 +273,7 @@ def test_regrets_of_a_ranking_are_those_of_other_engines():
     made = cp.mechanism("reservoir", rounds=40, draws=4, threshold=6)
     with budget_clock(None):
         ranking = rank(BETA, [made, cp.mechanism("reservoir-contest", market=BETA)], 1.0, 0)
-    played = kernel_outcomes(Job(BETA, made, full_copies(BETA.agents, None), 9), 0, 4000).regret
+    played = kernel_outcomes(runs_of(BETA, made, full_copies(BETA.agents, None), 9), 0, 4000).regret
     assert abs(ranking.regrets[0].value - played.mean()) < 5 * played.std() / 4000**0.5
 
 
@@ -329,7 +329,7 @@ def test_the_cost_of_a_page_is_that_of_the_evaluation(prior):
     assert computed_regret(market, made) is None
     with budget_clock(None):
         told = regret_of(market, made, SamplingBudget(0.2))
-    played = kernel_outcomes(Job(market, made, full_copies(market.agents, None), 9), 0, 4000).regret
+    played = kernel_outcomes(runs_of(market, made, full_copies(market.agents, None), 9), 0, 4000).regret
     assert abs(told.value - played.mean()) < 2 * told.error + 5 * played.std() / 4000**0.5
 
 

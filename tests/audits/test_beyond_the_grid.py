@@ -12,7 +12,8 @@ from cloneproof.audits.question import audit_case
 from cloneproof.audits.race import race
 from cloneproof.audits.race_state import HALF, LOOKS, NONE, Race, RaceEntry
 from cloneproof.runs.deadline import Deadline
-from cloneproof.runs.job import Outcomes, run_streams, words
+from cloneproof.runs.kernel import Outcomes
+from cloneproof.runs.tapes import run_streams, words
 
 TWO = cp.Market([cp.Agent("ana", 2, cp.Point(1.0)), cp.Agent("bo", 1, cp.Point(1.0))], horizon=1)
 
@@ -20,7 +21,8 @@ TWO = cp.Market([cp.Agent("ana", 2, cp.Point(1.0)), cp.Agent("bo", 1, cp.Point(1
 def planted(chance):
     """Runs in which ana earns a coin of 1/2 when honest, and of that chance with copies, with tosses of its own."""
 
-    def play(job, first, count):
+    def play(runs, first, count):
+        job = runs.job
         copies = job.copies["ana"]
         key = 7 + sum(number * 1000**k for k, number in enumerate(copies))
         tosses = words(run_streams(job.seed, first, count), key) / 2.0**64

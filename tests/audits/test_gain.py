@@ -16,7 +16,9 @@ from cloneproof.audits.gain import PairedSampling, sampled_gain
 from cloneproof.errors import EngineError
 from cloneproof.evaluation.reference import simulate_run
 from cloneproof.market.market import full_copies
-from cloneproof.runs.job import Outcomes, run_streams, strata_of, words
+from cloneproof.runs.job import strata_of
+from cloneproof.runs.kernel import Outcomes
+from cloneproof.runs.tapes import run_streams, words
 from support.market_strategies import cases
 from support.strategies import markets
 
@@ -25,12 +27,12 @@ PAPER = cp.Market([cp.Agent("ana", 2, BERNOULLI)], horizon=7)  # fact 1: one cop
 UCB = cp.mechanism("ucb1")
 
 
-def by_reference(job, first, count):
+def by_reference(runs, first, count):
     """Every run by the reference simulator."""
-    found = []
+    found, job = [], runs.job
     for run in range(first, first + count):
         market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
-        found.append(simulate_run(market, job.mechanism, job.copies, job.seed, run))
+        found.append(simulate_run(market, runs.mechanism, job.copies, job.seed, run))
     payoff, served = (
         np.array([[getattr(one, field)[agent.name] for agent in job.market.agents] for one in found], np.float64)
         for field in ("payoff", "served")
@@ -69,9 +71,9 @@ def test_a_mapping_fixes_the_others_in_both_worlds():
     market = cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=9)
     seen = []
 
-    def watched(job, first, count):
-        seen.append(job.copies)
-        return by_reference(job, first, count)
+    def watched(drawn, first, count):
+        seen.append(drawn.job.copies)
+        return by_reference(drawn, first, count)
 
     found_gain(market, UCB, "ana", {"ana": (2,), "bo": (3,)}, runs=4, outcomes=watched, threads=1)
     assert {"ana": (1,), "bo": (3,)} in seen
@@ -101,7 +103,8 @@ def test_the_exact_gain_lies_in_the_interval(case):
 def test_decisions_at_their_stopping_times_are_right():
     """20 seeds at confidence 0.9 on a coin whose bias the copies shift: wrong signs stay within the allowance."""
 
-    def shifted(job, first, count):
+    def shifted(runs, first, count):
+        job = runs.job
         coins = words(run_streams(job.seed, first, count), 5 if job.copies["ana"] == (2,) else 6) / 2.0**64
         payoff = (coins[:, None] < (0.6 if job.copies["ana"] == (2,) else 0.5)) * 1.0
         return Outcomes(payoff, np.zeros(count), payoff)

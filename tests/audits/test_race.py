@@ -64,7 +64,7 @@ def test_honest_runs_are_played_once_and_change_no_bit(monkeypatch):
     market, played = cp.Market(PAIR, horizon=40), []
 
     def counted(job, first, count):
-        if all(numbers == (1,) for numbers in job.copies.values()):
+        if all(numbers == (1,) for numbers in job.job.copies.values()):
             played.extend(range(first, first + count))
         return kernel_outcomes(job, first, count)
 

@@ -8,8 +8,8 @@ import pytest
 import cloneproof as cp
 from cloneproof.audits.deviations import Split
 from cloneproof.audits.gain import exact_gain, exact_payoffs
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import full_copies
-from cloneproof.runs.job import Job
 
 COIN = cp.Discrete([0.2, 0.8], [0.5, 0.5])
 NARROW = cp.Discrete([0.4, 0.6], [0.5, 0.5])
@@ -79,9 +79,9 @@ def test_a_gain_is_the_sum_of_those_in_the_segments():
 
 
 def test_segments_have_runs_of_their_own():
-    job = Job(MARKET, ETC, full_copies(MARKET.agents, None), seed=5)
-    assert len({part.seed for part in job.parts} | {job.seed}) == 3
-    assert job.parts[0].market is MARKET.segment("code")  # so that a race keeps the honest runs of it
+    job = runs_of(MARKET, ETC, full_copies(MARKET.agents, None), seed=5)
+    assert len({part.job.seed for part in job.parts} | {job.job.seed}) == 3
+    assert job.parts[0].job.market is MARKET.segment("code")  # so that a race keeps the honest runs of it
 
 
 def test_an_attack_is_one_of_the_total():

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 import cloneproof as cp
 from bar_cases import all_pay
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import full_copies
-from cloneproof.mechanisms.reservoir.kernel import play_slot_blocks
-from cloneproof.runs.job import Job
-from cloneproof.runs.results import played
+from cloneproof.mechanisms.reservoir.kernel import slots
+from support.reference_runs import played
 
 LOW_OR_HIGH = cp.Discrete([0.25, 0.75], [1 / 3, 2 / 3])
 ROUNDS = 36  # of the chain; at T = 2 later ones pay less than 1e-10
@@ -46,7 +47,7 @@ def test_the_kernel_earns_as_much(options):
     two = market(60, (3, cp.Discrete([0.1, 0.4, 0.8], [0.5, 0.3, 0.2])), (2, cp.Uniform(0.2, 0.6)))
     copies = {"ana": (3, 1, 0), "bo": (1, 2)}
     exact = cp.evaluate(two, made, copies)
-    runs = played(play_slot_blocks, Job(two, made, full_copies(two.agents, copies), 1), 0, 20_000)
+    runs = played(partial(slots, blocks=True), runs_of(two, made, full_copies(two.agents, copies), 1), 0, 20_000)
     for k, found in enumerate([*exact.payoff.values(), exact.regret]):
         sampled = runs.rows[:, k]
         error = ONE_IN_A_MILLION * sampled.std() / np.sqrt(len(sampled))

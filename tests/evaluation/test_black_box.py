@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 import cloneproof as cp
 from cloneproof.adapters import optional
 from cloneproof.errors import EngineError, OutOfTimeError
-from cloneproof.evaluation.reference import simulate_run
+from cloneproof.evaluation.reference import runs_of, simulate_run
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxError, View, Workers, black_box_outcomes
 from cloneproof.runs.deadline import Deadline
-from cloneproof.runs.job import Job
 from support.black_box_policies import (
     BAD_ROUND,
     BAD_RUN,
@@ -42,7 +41,11 @@ COPIED = {"ana": (2, 1)}
 
 
 def job_of(box, copies=COPIED, seed=0, market=MARKET, **options):
-    return Job(market, box, full_copies(market.agents, copies), seed, **options)
+    return runs_of(market, box, full_copies(market.agents, copies), seed, **options)
+
+
+def outcomes(runs, *rest):
+    return black_box_outcomes(runs.mechanism, runs.job, *rest)
 
 
 def same(first, second):
@@ -61,22 +64,22 @@ def test_a_session_in_a_black_box_is_the_reference_simulator(market, name, seed,
 
 def test_strata_take_the_place_of_drawn_means():
     strata = tuple(means for _, means in MARKET.realisations())
-    outcomes = black_box_outcomes(job_of(BlackBox(Greedy), strata=strata), 2, 5)
+    found = outcomes(job_of(BlackBox(Greedy), strata=strata), 2, 5)
     for number, run in enumerate(range(2, 7)):
         alone = black_box_run(MARKET.at(strata[run % len(strata)]), BlackBox(Greedy), COPIED, 0, run)
-        assert list(outcomes.payoff[number]) == list(alone.payoff.values())
-        assert outcomes.regret[number] == alone.regret
+        assert list(found.payoff[number]) == list(alone.payoff.values())
+        assert found.regret[number] == alone.regret
 
 
 @pytest.mark.parametrize("policy", [Greedy, GlobalDice])
 def test_one_seed_the_same_bits_however_the_runs_are_cut(policy):
     job = job_of(BlackBox(policy))
-    whole = black_box_outcomes(job, 0, 9)
+    whole = outcomes(job, 0, 9)
     random.seed(random.random())
     np.random.seed(np.random.randint(10**6))
-    assert same(whole, black_box_outcomes(job, 0, 9))
-    assert not same(whole, black_box_outcomes(job_of(BlackBox(policy), seed=1), 0, 9))
-    parts = [black_box_outcomes(job, first, 3) for first in (0, 3, 6)]
+    assert same(whole, outcomes(job, 0, 9))
+    assert not same(whole, outcomes(job_of(BlackBox(policy), seed=1), 0, 9))
+    parts = [outcomes(job, first, 3) for first in (0, 3, 6)]
     assert np.array_equal(np.concatenate([part.regret for part in parts]), whole.regret)
     assert whole.payoff.shape == (9, 2)
     assert len(set(whole.regret)) > 1
@@ -86,12 +89,12 @@ def test_identical_over_processes_and_chunks_share_the_workers():
     jobs = [job_of(BlackBox(GlobalDice), copies) for copies in (None, COPIED)]
     with Workers(2) as two:
         for job in jobs:
-            assert same(black_box_outcomes(job, 3, 20), black_box_outcomes(job, 3, 20, two))
+            assert same(outcomes(job, 3, 20), outcomes(job, 3, 20, two))
             pool = two.pool
         assert pool is two.pool
         for players in (two, None):  # the first of two, not the first to fail
             with pytest.raises(BlackBoxError, match=r"before round 1 of run 3: .*RuntimeError: one of two"):
-                black_box_outcomes(job_of(BlackBox(TwoFail)), 0, 8, players)
+                outcomes(job_of(BlackBox(TwoFail)), 0, 8, players)
     assert two.pool is None
 
 
@@ -113,7 +116,7 @@ def test_misbehaviour_is_named(action, call):
         return
     box = BlackBox(Misbehave(action, call), name="naughty", call_limit=0.25 if action == "sleep" else 30)
     with pytest.raises(BlackBoxError, match="naughty") as caught:
-        black_box_outcomes(job_of(box), 1, 9)
+        outcomes(job_of(box), 1, 9)
     error, said = caught.value, str(caught.value)
     assert isinstance(error, EngineError)
     assert "\n" not in said
@@ -129,23 +132,23 @@ def test_misbehaviour_is_named(action, call):
 def test_misbehaviour_in_workers_is_the_same_and_they_are_replaced():
     good = job_of(BlackBox(Greedy))
     with Workers(1) as workers:
-        assert same(black_box_outcomes(good, 0, 4, workers), black_box_outcomes(good, 0, 4))
+        assert same(outcomes(good, 0, 4, workers), outcomes(good, 0, 4))
         with pytest.raises(OutOfTimeError):
-            black_box_outcomes(job_of(BlackBox(Misbehave("compiled"))), 0, 24, workers, Deadline(0.3))
+            outcomes(job_of(BlackBox(Misbehave("compiled"))), 0, 24, workers, Deadline(0.3))
         slow = job_of(BlackBox(Misbehave("sleep"), name="naughty", call_limit=0.5))
         said = []
         for players in (workers, None):
             with pytest.raises(BlackBoxError, match=f"select.* round {BAD_ROUND} of run {BAD_RUN}: ") as caught:
-                black_box_outcomes(slow, 0, 24, players)
+                outcomes(slow, 0, 24, players)
             said.append(str(caught.value))
         assert said[0] == said[1]
         with pytest.raises(BlackBoxError, match=r"'naughty': .* got the end of one"):
-            black_box_outcomes(job_of(BlackBox(Misbehave("die"), name="naughty")), 0, 24, workers)
+            outcomes(job_of(BlackBox(Misbehave("die"), name="naughty")), 0, 24, workers)
 
 
 def test_workers_that_are_closed_leave_no_thread_to_fail_while_the_interpreter_ends():
     with Workers(2) as workers:
-        black_box_outcomes(job_of(BlackBox(Greedy)), 0, 4, workers)
+        outcomes(job_of(BlackBox(Greedy)), 0, 4, workers)
         manager = workers.pool._executor_manager_thread
         assert manager.is_alive()
     assert not manager.is_alive()
@@ -193,8 +196,8 @@ def test_what_cannot_be_sent_is_played_here_with_a_warning():
         for factory in (lambda view: Greedy(view=view), OnlyHere()):
             box = BlackBox(factory, name="local")
             with pytest.warns(UserWarning, match=r"'local' to be picklable.*played in this process"):
-                there = black_box_outcomes(job_of(box), 0, 3, workers)
-            assert same(there, black_box_outcomes(job_of(BlackBox(Greedy)), 0, 3))
+                there = outcomes(job_of(box), 0, 3, workers)
+            assert same(there, outcomes(job_of(BlackBox(Greedy)), 0, 3))
 
 
 PROGRAM = """

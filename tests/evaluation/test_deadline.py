@@ -9,9 +9,9 @@ import cloneproof as cp
 from cloneproof._lib.clock import budget_clock, check_time, now, time_is_over, wall_clock
 from cloneproof.cli.options import LEAST, SINCE, _left
 from cloneproof.errors import OutOfTimeError
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.tree import tree
 from cloneproof.runs.deadline import Deadline
-from cloneproof.runs.job import Job
 from cloneproof.runs.sampler import WORKER, by_deadline, kernel_outcomes, sample
 from support.clocks import TurnedClock, ticking
 
@@ -75,7 +75,7 @@ def test_a_chunk_that_takes_too_long_is_not_waited_for(turned):
         return kernel_outcomes(job, first, count)
 
     with pytest.raises(OutOfTimeError, match="nothing was sampled"):
-        sample(Job(MARKET, TWO_PHASES, HONEST), 50, seconds=0.1, threads=1, outcomes=outcomes)
+        sample(runs_of(MARKET, TWO_PHASES, HONEST), 50, seconds=0.1, threads=1, outcomes=outcomes)
     free.set()
 
 

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.mechanisms.bandits import blocks
-from cloneproof.mechanisms.bandits.blocks import ERROR, blocks_of, posterior_block_outcomes, posterior_blocks_apply
-from cloneproof.runs.job import Job
+from cloneproof.mechanisms.bandits.blocks import (
+    ERROR,
+    blocks_of,
+    posterior_blocks,
+)
 from cloneproof.runs.sampler import kernel_outcomes
 
 SURE = 5.2  # standard errors: one in a million
@@ -22,10 +26,15 @@ def shop(number, rounds):
     return cp.Market(agents, rounds), {"a0": (2 + number % 5,), "a1": (1,), "a2": (1,), "a3": (1,)}
 
 
+def roughly(runs, first, count):
+    """Outcomes by blocks."""
+    return posterior_blocks(runs.mechanism, runs.job).play(first, count)
+
+
 def gains_and_regrets(play, number, runs=50, rounds=1500):
     """What copies gain in each run, as parts of the payoff with them, and the regret with them, of all rounds."""
     market, copies = shop(number, rounds)
-    worlds = [Job(market, cp.mechanism("thompson"), own, 7) for own in (copies, copies | {"a0": (1,)})]
+    worlds = [runs_of(market, cp.mechanism("thompson"), own, 7) for own in (copies, copies | {"a0": (1,)})]
     copied, once = (play(job, 0, runs) for job in worlds)
     return np.stack([(copied.served[:, 0] - once.served[:, 0]) / copied.served[:, 0].mean(), copied.regret / rounds])
 
@@ -35,7 +44,7 @@ def of_ten_logs(play):
     return [gains_and_regrets(play, number) for number in range(10)]
 
 
-def apart(blocks=posterior_block_outcomes):
+def apart(blocks=roughly):
     """By how much blocks move gains and regrets on average over ten logs, and the standard errors of that."""
     pairs = [*zip(of_ten_logs(blocks), of_ten_logs(kernel_outcomes), strict=True)]
     moved = np.mean([blocks.mean(axis=1) - rounds.mean(axis=1) for blocks, rounds in pairs], axis=0)
@@ -53,19 +62,19 @@ def test_regrets_tell_blocks_that_learn_too_seldom(monkeypatch):
     usual, errors = apart()
     assert abs(usual[1]) <= 0.001 + SURE * errors[1]
     monkeypatch.setattr(blocks, "PART", 50.0)
-    seldom, errors = apart(partial(posterior_block_outcomes))  # another key than that of the usual ones
+    seldom, errors = apart(partial(roughly))  # another key than that of the usual ones
     assert seldom[1] > 0.001 + SURE * errors[1]
 
 
 def test_runs_do_not_depend_on_chunks_and_rounds_add_up():
     market, copies = shop(0, 1500)
-    job = Job(market, cp.mechanism("thompson"), copies, 3)
-    whole, part = posterior_block_outcomes(job, 0, 4), posterior_block_outcomes(job, 2, 2)
+    job = runs_of(market, cp.mechanism("thompson"), copies, 3)
+    whole, part = roughly(job, 0, 4), roughly(job, 2, 2)
     assert (whole.payoff[2:] == part.payoff).all()
     assert (whole.served[2:] == part.served).all()
     assert sum(blocks_of(1500, 5)) == 1500
-    alone = Job(cp.Market([cp.Agent("a", 1, cp.Point(0.3))], 1500), cp.mechanism("thompson"), {"a": (3,)}, 3)
-    played = posterior_block_outcomes(alone, 0, 2)
+    alone = runs_of(cp.Market([cp.Agent("a", 1, cp.Point(0.3))], 1500), cp.mechanism("thompson"), {"a": (3,)}, 3)
+    played = roughly(alone, 0, 2)
     assert played.served[:, 0] == pytest.approx([450.0, 450.0])
     assert played.regret == pytest.approx([0.0, 0.0])
 
@@ -73,5 +82,6 @@ def test_runs_do_not_depend_on_chunks_and_rounds_add_up():
 @pytest.mark.parametrize("name", ["ucb1", "epsilon-greedy", "h-ucb"])
 def test_other_mechanisms_are_played_round_by_round(name):
     market, copies = shop(0, 1500)
-    assert posterior_blocks_apply(Job(market, cp.mechanism("thompson"), copies))
-    assert not posterior_blocks_apply(Job(market, cp.mechanism(name), copies))
+    assert runs_of(market, cp.mechanism("thompson"), copies, rough=True).kernel.bias == ERROR
+    assert runs_of(market, cp.mechanism("thompson"), copies).kernel.bias == 0
+    assert runs_of(market, cp.mechanism(name), copies, rough=True).kernel.bias == 0

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof._lib.randomness import substream, uniform
-from cloneproof.evaluation.reference import SESSION_STREAM, TAPE_STREAM, drawn_means, simulate_run
+from cloneproof.evaluation.reference import simulate_run
 from cloneproof.mechanisms import CATALOGUE
+from cloneproof.runs.tapes import SESSION_STREAM, TAPE_STREAM, drawn_means
 from support.strategies import BINARISING, copies_of, markets, small
 
 BOUNDED = ("bernoulli", "deterministic", "beta")

@@ -10,10 +10,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof import adapters
-from cloneproof.evaluation.reference import drawn_rates
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
-from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxError, black_box_outcomes
-from cloneproof.runs.job import Job
+from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxError
+from cloneproof.runs.tapes import drawn_rates
 from support.black_box_policies import session_seed
 
 SIX_SIGMA = 5.0  # standard errors that a sum exceeds with a probability below one in a million
@@ -27,7 +27,7 @@ def market(prior, horizon=200, agents=("ana", "bo"), **options):
 
 
 def outcomes(played, box, runs=1, copies=None):
-    return black_box_outcomes(Job(played, box, full_copies(played.agents, copies), 0), 0, runs)
+    return runs_of(played, box, full_copies(played.agents, copies))(0, runs)
 
 
 class Told:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.advice.regret import expected_best
-from cloneproof.evaluation.reference import drawn_rates
 from cloneproof.market import market_from_toml, market_to_toml
 from cloneproof.market.segments import law_from_dict
 from cloneproof.mechanisms.mechanism import SegmentedMechanism, mechanism_from_dict
+from cloneproof.runs.tapes import drawn_rates
 from support.strategies import names, priors
 
 SEGMENTS = {"code": 0.25, "writing": 0.75}

@@ -2,6 +2,7 @@
 
 import random
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from unittest.mock import patch
 
@@ -11,11 +12,11 @@ import pytest
 import cloneproof as cp
 from cloneproof._lib.randomness import uniform
 from cloneproof._lib.schedules import bar_of
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.mechanisms.reservoir import rank
-from cloneproof.mechanisms.reservoir.kernel import play_slot_blocks
+from cloneproof.mechanisms.reservoir.kernel import slots
 from cloneproof.mechanisms.reservoir.rank import SlotLevel
-from cloneproof.runs.job import Job
-from cloneproof.runs.results import played
+from support.reference_runs import played
 
 ARMS = {"ana": 3, "bo": 1}
 MEANS = {("ana", 0): Fraction(1, 5), ("ana", 1): Fraction(2, 3), ("ana", 2): Fraction(1, 2), ("bo", 0): Fraction(3, 7)}
@@ -165,7 +166,7 @@ def test_points_that_are_not_whole_are_rounded_by_coins_of_slot_and_view():
 def test_a_captured_slot_is_cheap_however_long_the_market_is():
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.03))], horizon=10**15)
     made = cp.mechanism("reservoir-bars", bars=0.02, draws=1)
-    payoff = played(play_slot_blocks, Job(market, made, {"ana": (1,)}, 1), 0, 3).payoff
+    payoff = played(partial(slots, blocks=True), runs_of(market, made, {"ana": (1,)}, 1), 0, 3).payoff
     assert np.allclose(payoff, 0.03 * 10**15, rtol=1e-4)
 
 

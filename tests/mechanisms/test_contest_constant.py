@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.reservoir.tuning import contest_constant
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
 from support.sizes import LONG
 
 EIGHT = cp.Market([cp.Agent(name, 1, cp.Uniform(0, 0.2)) for name in "abcdefgh"], horizon=3 * 10**4)
@@ -16,7 +15,7 @@ TWENTY = cp.Market([cp.Agent(f"a{k}", 1, cp.Beta(2, 60)) for k in range(20)], ho
 
 
 def regrets(market, made, runs):
-    return outcomes(Job(market, made, full_copies(market.agents, None), 5), 0, runs).regret
+    return runs_of(market, made, full_copies(market.agents, None), 5)(0, runs).regret
 
 
 @pytest.mark.parametrize(("market", "runs", "most"), [(EIGHT, 100, 0.65), (TWENTY, 150, 0.55)][: 1 + LONG])

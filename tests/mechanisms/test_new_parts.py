@@ -9,17 +9,17 @@ import pytest
 import cloneproof as cp
 from cloneproof._lib.discovery import classes
 from cloneproof.errors import SessionError
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import restarts
-from cloneproof.mechanisms.bandits.kernel import play_stepping, stepping_applies
-from cloneproof.mechanisms.committing.kernel import blocks_apply, play_blocks
+from cloneproof.mechanisms.bandits.kernel import stepping
+from cloneproof.mechanisms.committing.kernel import block_kernel
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 from cloneproof.mechanisms.part import Restart
 from cloneproof.mechanisms.restarts.award import Award
 from cloneproof.mechanisms.restarts.never import Never
 from cloneproof.mechanisms.scores.all_rewards import AllRewards
-from cloneproof.runs.job import Job, reference_outcomes
-from cloneproof.runs.results import played
+from support.reference_runs import played, reference_outcomes
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ FLAT = cp.Mechanism(arm=etc(1), restart=EqualEpochs(7))
 
 
 def job_of(mechanism, market=MARKET, copies=COPIES):
-    return Job(market, mechanism, full_copies(market.agents, copies), seed=3)
+    return runs_of(market, mechanism, full_copies(market.agents, copies), seed=3)
 
 
 def test_the_closed_form_agrees_with_block_draws_and_the_tree():
     """Ten standard errors of block draws."""
     for copies in (COPIES, {"ana": (1, 1)}):
         exact = cp.evaluate(MARKET, FLAT, copies, engine="closed-form").payoff
-        blocks = played(play_blocks, job_of(FLAT, copies=copies), 0, 5000).payoff
+        blocks = played(block_kernel, job_of(FLAT, copies=copies), 0, 5000).payoff
         widths = 10 * blocks.std(axis=0) / np.sqrt(len(blocks))
         assert (np.abs(blocks.mean(axis=0) - [own.value for own in exact.values()]) < widths).all()
         for agent, estimate in cp.evaluate(MARKET, FLAT, copies, engine="tree").payoff.items():
@@ -91,9 +91,8 @@ def test_a_session_goes_on_from_its_file():
 
 def test_flat_epochs_run_in_every_kernel():
     job = job_of(FLAT)
-    assert blocks_apply(job)
-    assert stepping_applies(job)
-    assert played(play_stepping, job, 0, 10).payoff.tolist() == reference_outcomes(job, 0, 10).payoff.tolist()
+    assert job.kernel.name == "blocks"
+    assert played(stepping, job, 0, 10).payoff.tolist() == reference_outcomes(job, 0, 10).payoff.tolist()
 
 
 def test_an_audit_of_a_new_restart():

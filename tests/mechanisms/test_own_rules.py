@@ -15,11 +15,10 @@ import test_rules
 import cloneproof as cp
 from cloneproof._lib.discovery import factories
 from cloneproof.errors import MechanismError
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import rewards
 from cloneproof.mechanisms import Rule, rules
 from cloneproof.mechanisms.bandits.rule import rule_from_dict
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import kernel_for
 from cloneproof.sweeps.grid import points_of
 from cloneproof.sweeps.tasks import answer
 
@@ -91,7 +90,8 @@ def test_an_installed_package_gives_a_name_to_its_rule(module):
 
 def test_siblings_are_the_same_in_reference_and_tree(module):
     made = cp.Mechanism(arm=cp.rule("own_module:elimination", radius=0.7))
-    assert kernel_for(Job(MARKET, made, {"ana": (2, 1), "bo": (3,)}, 5))[0] == "reference"  # no kernel shows siblings
+    drawn = runs_of(MARKET, made, {"ana": (2, 1), "bo": (3,)}, 5)
+    assert drawn.kernel.name == "reference"  # no kernel shows siblings
     small = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 7)
     exact = cp.evaluate(small, made, {"ana": (2, 1)}, engine="tree")
     sampled = cp.evaluate(

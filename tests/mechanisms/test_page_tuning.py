@@ -5,10 +5,9 @@ import math
 import pytest
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.laws.pages import PageNumbers
 from cloneproof.mechanisms.reservoir.parameters import page_market
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
 
 FIVE = (1.0, 0.7, 0.5, 0.4, 0.3)
 RUNS, SURE = 600, 4.5
@@ -21,7 +20,7 @@ def shop(providers: int, horizon: int, attention: tuple[float, ...] = FIVE) -> c
 
 def lost(market: cp.Market, made: cp.Mechanism) -> tuple[float, float]:
     """Which part of the best page's clicks is lost, by the kernel, and its standard error."""
-    found = outcomes(Job(market, made, {agent.name: (1,) * agent.count for agent in market.agents}, 5), 0, RUNS)
+    found = runs_of(market, made, {agent.name: (1,) * agent.count for agent in market.agents}, 5)(0, RUNS)
     best = (found.regret + found.served.sum(axis=1)).mean()
     return float(found.regret.mean() / best), float(found.regret.std() / best / math.sqrt(RUNS))
 

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 import cloneproof as cp
-from cloneproof.mechanisms.committing.kernel import play_blocks
-from cloneproof.runs.job import Job
-from cloneproof.runs.results import played
+from cloneproof.evaluation.reference import runs_of
+from cloneproof.mechanisms.committing.kernel import block_kernel
 from support.native_functions import log_chance
+from support.reference_runs import played
 
 DRAWS = 100_000
 CASES = [
@@ -24,8 +24,8 @@ CASES = [
 def draws_of(trials, chance, number=DRAWS):
     """What a lone arm is paid by the compiled kernel, for which all its rounds are one block."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(chance))], horizon=trials)
-    job = Job(market, cp.mechanism("etc", arm_rounds=trials), {"ana": (1,)}, 5)
-    return played(play_blocks, job, 0, number).payoff[:, 0]
+    job = runs_of(market, cp.mechanism("etc", arm_rounds=trials), {"ana": (1,)}, 5)
+    return played(block_kernel, job, 0, number).payoff[:, 0]
 
 
 @pytest.mark.parametrize(("trials", "chance"), CASES)

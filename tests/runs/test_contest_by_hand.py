@@ -2,16 +2,17 @@
 
 import random
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
-from cloneproof.mechanisms.reservoir.kernel import play_slot_blocks
-from cloneproof.runs.job import Job
-from cloneproof.runs.results import played
+from cloneproof.mechanisms.reservoir.kernel import slots
 from support.contest_by_hand import contest_rewards
+from support.reference_runs import played
 
 NAMES = "abc"
 
@@ -37,8 +38,8 @@ RUNS = 3000
 
 def sampled(market, mechanism, copies, seed):
     """Each agent's sampled payoff, and a slack that is exceeded once in a hundred million (Maurer and Pontil 2009)."""
-    job = Job(market, mechanism, full_copies(market.agents, copies), seed)
-    paid = played(play_slot_blocks, job, 0, RUNS).payoff
+    job = runs_of(market, mechanism, full_copies(market.agents, copies), seed)
+    paid = played(partial(slots, blocks=True), job, 0, RUNS).payoff
     log = np.log(4 * 10**8)
     slack = np.sqrt(2 * paid.var(axis=0, ddof=1) * log / RUNS) + 7 * market.horizon * log / (3 * (RUNS - 1))
     return paid.mean(axis=0), slack

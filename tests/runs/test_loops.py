@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import Rule
-from cloneproof.mechanisms.bandits.kernel import play_stepping
-from cloneproof.runs.job import Job
-from cloneproof.runs.results import played
+from cloneproof.mechanisms.bandits.kernel import stepping
+from support.reference_runs import played
 
 
 def of_ones_own(rule):
@@ -33,8 +33,8 @@ def test_bounds_change_no_decision_on_hundreds_of_copies_and_many_rounds(name, r
     agents = [cp.Agent(f"{m}", 1, cp.Point(m)) for m in (0.9, 0.6, 0.5)]
     market = cp.Market(agents, horizon=1500 if few else 6000, rewards=rewards)
     copies = {"0.5": (20,), "0.9": (9,)} if few else {"0.5": (800,), "0.9": (300,)}
-    job = Job(market, cp.mechanism(name), full_copies(agents, copies), 5)
-    skipped, whole = played(play_stepping, job, 0, 2), played(play_stepping, without_bounds(job), 1, 1)
+    job = runs_of(market, cp.mechanism(name), full_copies(agents, copies), 5)
+    skipped, whole = played(stepping, job, 0, 2), played(stepping, without_bounds(job), 1, 1)
     assert np.array_equal(skipped.rows[1:], whole.rows)  # and runs leave no trace
 
 
@@ -52,7 +52,7 @@ def test_a_bound_of_ones_own_is_used_and_a_wrong_one_shows(above):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 3, cp.Point(0.6))], horizon=400)
     plain = Rule("mine", root_index, (0.8,), explore=1)
     mechanisms = [cp.Mechanism(replace(plain, bound=bound), above) for bound in (None, too_low, root_index)]
-    jobs = [Job(market, made, full_copies(market.agents, None)) for made in mechanisms]
-    looked, skipped, bounded = (played(play_stepping, job, 2, 1).rows for job in jobs)
+    jobs = [runs_of(market, made, full_copies(market.agents, None)) for made in mechanisms]
+    looked, skipped, bounded = (played(stepping, job, 2, 1).rows for job in jobs)
     assert not np.array_equal(looked, skipped)
     assert np.array_equal(looked, bounded)

@@ -1,17 +1,15 @@
 """The choice of a kernel, and that the choice never shows in the contract of a chunk."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.evaluation.reference import drawn_means
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import kernel_for, outcomes
+from cloneproof.runs.tapes import drawn_means
 from support.strategies import small
 
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.6))], horizon=50, share=0.5)
@@ -20,8 +18,8 @@ THINGS = {"odd": object()}
 NOT_COMPILED = cp.mechanism("ucb1", bonus=lambda t, n: 1 / n if THINGS["odd"] else 0.0)
 
 
-def job(mechanism, market=MARKET):
-    return Job(market, mechanism, full_copies(market.agents, {"ana": (2, 0)}), 3)
+def job(mechanism, market=MARKET, strata=()):
+    return runs_of(market, mechanism, full_copies(market.agents, {"ana": (2, 0)}), 3, strata)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +33,7 @@ def job(mechanism, market=MARKET):
     ],
 )
 def test_the_kernel_follows_the_structure(mechanism, names):
-    assert kernel_for(job(mechanism))[0] in names
+    assert job(mechanism).kernel.name in names
 
 
 KEPT = [*((small(name), MARKET) for name in CATALOGUE), (NOT_COMPILED, MARKET)]
@@ -46,12 +44,12 @@ KEPT += [(small("reservoir", threshold=None, choose="best"), PAGES), (small("res
 @pytest.mark.parametrize(("mechanism", "market"), KEPT, ids=str)
 def test_every_kernel_keeps_the_contract(mechanism, market):
     """Outcomes depend on the number of the run and not on the chunk; means of strata take the place of drawn ones."""
-    whole = outcomes(job(mechanism, market), 5, 6)
+    whole = job(mechanism, market)(5, 6)
     assert whole.payoff.shape == (6, 2)
     assert whole.regret.shape == (6,)
     assert np.all(whole.payoff.sum(axis=1) <= 25 * max(1, len(market.places)))
     strata = tuple(drawn_means(market, 3, run) for run in (8, 9))
-    pieces = outcomes(job(mechanism, market), 8, 3), outcomes(replace(job(mechanism, market), strata=strata), 8, 2)
+    pieces = job(mechanism, market)(8, 3), job(mechanism, market, strata)(8, 2)
     for later in pieces:
         same = slice(3, 3 + len(later.regret))
         assert np.array_equal(whole.payoff[same], later.payoff)
@@ -61,7 +59,7 @@ def test_every_kernel_keeps_the_contract(mechanism, market):
 @pytest.mark.parametrize("name", ["h-etc-r", "h-ucb", "thompson"])
 def test_threads_do_not_matter(name):
     """Kernels release the interpreter and share nothing."""
-    whole = outcomes(job(small(name)), 0, 400)
+    whole = job(small(name))(0, 400)
     with ThreadPoolExecutor(2) as pool:
-        pieces = list(pool.map(lambda first: outcomes(job(small(name)), first, 100), range(0, 400, 100)))
+        pieces = list(pool.map(lambda first: job(small(name))(first, 100), range(0, 400, 100)))
     assert np.array_equal(whole.payoff, np.concatenate([piece.payoff for piece in pieces]))

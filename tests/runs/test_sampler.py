@@ -9,18 +9,21 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.errors import EngineError
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
-from cloneproof.runs.job import Job, Outcomes, reference_outcomes, run_streams, words
+from cloneproof.runs.kernel import Outcomes
 from cloneproof.runs.sampler import SamplingStatus, sample
+from cloneproof.runs.tapes import run_streams, words
+from support.reference_runs import reference_outcomes
 
 HORIZON = 10
 MARKET = cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=HORIZON)
-JOB = Job(MARKET, cp.mechanism("ucb1"), full_copies(MARKET.agents, None), seed=3)
+JOB = runs_of(MARKET, cp.mechanism("ucb1"), full_copies(MARKET.agents, None), seed=3)
 
 
 def coins(job, first, count):
     """A quick stand-in for a kernel: payoffs and regret are sums of fair coins, hashed from the run."""
-    streams = run_streams(job.seed, first, count)
+    streams = run_streams(job.job.seed, first, count)
     tosses = np.stack([words(streams, toss) >> np.uint64(63) for toss in range(3 * HORIZON)], axis=1)
     sums = tosses.reshape(count, 3, HORIZON).sum(axis=2).astype(np.float64)
     return Outcomes(sums[:, :2], sums[:, 2] / 2, sums[:, :2])
@@ -72,7 +75,7 @@ def test_a_budget_too_short_for_one_chunk_still_answers():
 def test_gaussian_payoffs_have_intervals_that_cover():
     """The exact payoff of a lone arm: share * T * mean."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 20, 0.5, rewards={"family": "gaussian", "sd": 0.3})
-    job = Job(market, cp.mechanism("ucb1"), full_copies(market.agents, None))
+    job = runs_of(market, cp.mechanism("ucb1"), full_copies(market.agents, None))
     free = "distribution-free"
     result = sample(job, 200, confidence=1 - 1e-6, outcomes=reference_outcomes, bounds=free).payoff["ana"]
     assert result.kind == "confidence"

@@ -8,9 +8,8 @@ import cloneproof as cp
 from cloneproof.audits.deviations import CopiesOf
 from cloneproof.audits.gain import PairedSampling, sampled_gain
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.own.black_box import BlackBoxJob, black_box_outcomes
-from cloneproof.runs.job import Job, strata_of
-from cloneproof.runs.outcomes import outcomes
+from cloneproof.evaluation.reference import runs_of
+from cloneproof.runs.job import strata_of
 from cloneproof.runs.statistics import reach_of, served_bounds
 
 AGENTS = [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))]
@@ -19,8 +18,8 @@ MARKET = cp.Market(AGENTS, horizon=60, share=0.4)
 
 
 def test_rewards_add_noise_and_nothing_else():
-    job = Job(MARKET.with_horizon(400), cp.mechanism("thompson"), COPIES, seed=1, strata=strata_of(MARKET).means)
-    found = outcomes(job, 0, 2000)
+    job = runs_of(MARKET.with_horizon(400), cp.mechanism("thompson"), COPIES, seed=1, strata=strata_of(MARKET).means)
+    found = job(0, 2000)
     noise = found.payoff - found.served
     error = noise.std(axis=0) / np.sqrt(len(noise))
     assert (np.abs(noise.mean(axis=0)) <= -norm.ppf(1e-6 / 4) * error).all()
@@ -45,8 +44,8 @@ def test_the_range_of_a_gain_is_reached_and_not_passed(monkeypatch):
     """Nothing or everything is served: the bounds of gain and payoff hold with equality, so none less would do."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.7)), cp.Agent("bo", 1, cp.Point(0.9))], horizon=50, share=0.4)
     assert served_bounds(market, "ana").high == pytest.approx(0.4 * 50 * 0.7)
-    worlds = [BlackBoxJob(market, cp.BlackBox(ForTwo), {"ana": copies, "bo": (1,)}) for copies in ((1,), (2,))]
-    honest, copied = (black_box_outcomes(world, 0, 1).served[0, 0] for world in worlds)
+    worlds = [runs_of(market, cp.BlackBox(ForTwo), {"ana": copies, "bo": (1,)}) for copies in ((1,), (2,))]
+    honest, copied = (world(0, 1).served[0, 0] for world in worlds)
     assert (honest, copied) == (0.0, pytest.approx(served_bounds(market, "ana").high))
     sampling = PairedSampling(runs=4, threads=1)
     found = sampled_gain(market, cp.BlackBox(ForTwo), CopiesOf("ana", (2,)), sampling)
@@ -63,9 +62,7 @@ def test_the_range_of_a_stratum_is_that_of_its_best_mean():
     assert reach_of(strata.means, "bo") == (1.0,) * 4
     assert reach_of((), "bo") == ()
     always = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5]))], horizon=9)
-    served = outcomes(
-        Job(always, cp.mechanism("etc", arm_rounds=1), {"ana": (1, 1)}, 0, strata_of(always).means), 0, 64
-    )
+    served = runs_of(always, cp.mechanism("etc", arm_rounds=1), {"ana": (1, 1)}, 0, strata_of(always).means)(0, 64)
     ceiling = served_bounds(always, "ana").high * np.array(reach_of(strata_of(always).means, "ana"))
     assert (served.served.reshape(-1, 4).max(axis=0) <= ceiling + 1e-12).all()
     assert served.served.reshape(-1, 4).max(axis=0)[[0, 3]] == pytest.approx(ceiling[[0, 3]])  # equal means: reached

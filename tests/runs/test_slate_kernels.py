@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.runs.job import Job, reference_outcomes
-from cloneproof.runs.outcomes import kernel_for
+from cloneproof.evaluation.reference import runs_of
+from support.reference_runs import reference_outcomes
 
 HITS = cp.Discrete([0.1, 0.6], [0.5, 0.5])
 AGENTS = [cp.Agent("ana", 2, HITS), cp.Agent("bo", 1, cp.Point(0.4)), cp.Agent("cy", 3, HITS)]
@@ -39,11 +39,10 @@ CASES = [(made, np.linspace(1, 0.3, places).tolist(), 12) for made in BANDITS fo
 @pytest.mark.parametrize(("mechanism", "places", "horizon"), CASES + RESERVOIRS, ids=str)
 def test_pages_have_the_bits_of_a_session(mechanism: cp.Mechanism, places: tuple[float, ...], horizon: int) -> None:
     """Also two levels, where a view counts as the attention of its place; many places, and tests cut short."""
-    job = Job(cp.Market(AGENTS, horizon, positions=places, share=0.5), mechanism, COPIES, seed=7)
-    kernel, play = kernel_for(job)
-    assert kernel == ("ranked pages" if mechanism in BANDITS else "laboratory")
+    job = runs_of(cp.Market(AGENTS, horizon, positions=places, share=0.5), mechanism, COPIES, seed=7)
+    assert job.kernel.name == ("ranked pages" if mechanism in BANDITS else "laboratory")
     runs = 4 if mechanism in BANDITS else 30
-    found, expected = play(job, 3, runs), reference_outcomes(job, 3, runs)
+    found, expected = job(3, runs), reference_outcomes(job, 3, runs)
     if job.mechanism not in FROZEN:
         np.testing.assert_array_equal(found.payoff, expected.payoff)
     np.testing.assert_allclose(found.served, expected.served, rtol=1e-12)
@@ -56,11 +55,11 @@ def test_frozen_ranks_have_the_law_of_a_session(
 ) -> None:
     """The laboratory has a session's bits, and clicks after it the mean and the variance of coins, to 5.1 errors."""
     market = cp.Market(AGENTS, horizon, positions=places)
-    before = Job(market.with_horizon(mechanism.laboratory_pages(len(AGENTS))), mechanism, COPIES, seed=7)
-    np.testing.assert_array_equal(kernel_for(before)[1](before, 0, 30).payoff, reference_outcomes(before, 0, 30).payoff)
+    before = runs_of(market.with_horizon(mechanism.laboratory_pages(len(AGENTS))), mechanism, COPIES, seed=7)
+    np.testing.assert_array_equal(before(0, 30).payoff, reference_outcomes(before, 0, 30).payoff)
     certain = [cp.Agent(agent.name, agent.count, cp.Point(0.3)) for agent in AGENTS]
-    job, runs = Job(market.with_agents(certain), mechanism, COPIES, seed=7), 20_000
-    outcomes = kernel_for(job)[1](job, 0, runs)
+    job, runs = runs_of(market.with_agents(certain), mechanism, COPIES, seed=7), 20_000
+    outcomes = job(0, runs)
     clicks, expected = outcomes.payoff.sum(axis=1), outcomes.served.sum(axis=1)
     chances = [0.3 * attention for attention in places[: len(AGENTS)]]
     variance = horizon * sum(chance * (1 - chance) for chance in chances)

@@ -1,23 +1,25 @@
 """Reservoirs and contests of champions, compiled: bit for bit the reference simulator; and the engines agree."""
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.evaluation.reference import simulate_run
+from cloneproof.evaluation.reference import runs_of, simulate_run
 from cloneproof.laws.logarithm import kl_upper_bound
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.reservoir import rank
-from cloneproof.mechanisms.reservoir.kernel import play_slot_blocks, play_slots
+from cloneproof.mechanisms.reservoir.kernel import slots
 from cloneproof.mechanisms.scores.champions import Champions
-from cloneproof.runs.job import Job, reference_outcomes
-from cloneproof.runs.outcomes import kernel_for
-from cloneproof.runs.results import played
 from support.native_functions import nearby_index, pulls_at, sure_pulls
+from support.reference_runs import played, reference_outcomes
 
 SHORT = 8  # pulls: fewer are stepped
+
+
+STEPS, BLOCKS = partial(slots, blocks=False), partial(slots, blocks=True)
 
 
 def reservoirs(number, families):
@@ -46,8 +48,8 @@ STEPPED = list(reservoirs(80, ["bernoulli", "deterministic", "beta", "gaussian"]
 
 
 def stepped_as_the_reference(market, mechanism, copies, runs=4):
-    job = Job(market, mechanism, full_copies(market.agents, copies), 7)
-    outcomes, expected = played(play_slots, job, 0, runs), reference_outcomes(job, 0, runs)
+    job = runs_of(market, mechanism, full_copies(market.agents, copies), 7)
+    outcomes, expected = played(STEPS, job, 0, runs), reference_outcomes(job, 0, runs)
     assert np.array_equal(outcomes.payoff, expected.payoff)
     assert np.allclose(outcomes.regret, expected.regret, atol=1e-9)
     assert np.allclose(outcomes.served, expected.served, atol=1e-9)
@@ -81,8 +83,8 @@ def test_bars_and_the_index_play_as_the_reference(ends, made):
 def test_bars_and_the_index_in_blocks_have_the_law_of_single_pulls(made):
     """Of 7 numbers each, none is off by six standard errors, which has a chance of one in a hundred million."""
     market = cp.Market(TWO, 300, ends="at-random")
-    job, other = (Job(market, made, full_copies(market.agents, None), seed) for seed in (5, 6))
-    blocks, single = played(play_slot_blocks, job, 0, 1500), played(play_slots, other, 0, 1500)
+    job, other = (runs_of(market, made, full_copies(market.agents, None), seed) for seed in (5, 6))
+    blocks, single = played(BLOCKS, job, 0, 1500), played(STEPS, other, 0, 1500)
     for one, another in zip(blocks, single, strict=True):
         error = np.sqrt((one.var(0) + another.var(0)) / 1500)
         assert (abs(one.mean(0) - another.mean(0)) < 6 * error).all()
@@ -96,8 +98,8 @@ def test_how_a_slot_is_judged_is_said_once(monkeypatch):
     def answers(threshold):
         flat = cp.mechanism("reservoir", rounds=5, draws=2, threshold=threshold)
         contest = cp.mechanism("reservoir-contest", rounds=5, draws=2, threshold=threshold, horizon=60)
-        job = Job(market, flat, full_copies(market.agents, None), 3)
-        kernels = [played(kernel, job, 0, 20).payoff.tolist() for kernel in (play_slots, play_slot_blocks)]
+        job = runs_of(market, flat, full_copies(market.agents, None), 3)
+        kernels = [played(kernel, job, 0, 20).payoff.tolist() for kernel in (STEPS, BLOCKS)]
         session = [simulate_run(market, flat, None, 3, run).payoff for run in range(20)]
         exact = [cp.evaluate(market, made).payoff["a"].value for made in (flat, contest)]
         return [session, *kernels, *exact]
@@ -134,11 +136,10 @@ EXACT = [case for case in ALL if case[1].agent is None or len(case[0].agents) ==
 @pytest.mark.parametrize("case", EXACT)
 def test_runs_have_the_exact_expectations(case):
     market, mechanism, copies = case
-    job = Job(market, mechanism, full_copies(market.agents, copies), 3)
-    name, kernel = kernel_for(job)
-    assert name == ("slots" if market.family.name == "beta" else "slot blocks")
+    job = runs_of(market, mechanism, full_copies(market.agents, copies), 3)
+    assert job.kernel.name == ("slots" if market.family.name == "beta" else "slot blocks")
     runs = 3000
-    sampled = kernel(job, 0, runs).payoff
+    sampled = job(0, runs).payoff
     exact = cp.evaluate(market, mechanism, copies)
     assert exact.engine == "closed-form"
     for k, agent in enumerate(market.agents):
@@ -172,8 +173,8 @@ def test_a_mechanism_on_slots_never_runs_as_one_on_arms():
     """The stepping kernel knows the priority of first-pass, and would explore every arm."""
     market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=50)
     composed = cp.Mechanism(agent=cp.rule("etc", rounds=8), arm=cp.rule("first-pass", draws=2, rounds=3, threshold=2))
-    job = Job(market, composed, full_copies(market.agents, None), 3)
-    assert kernel_for(job)[0] == "reference"
+    job = runs_of(market, composed, full_copies(market.agents, None), 3)
+    assert job.kernel.name == "reference"
 
 
 @pytest.mark.parametrize("rates", [(0.004, 0.006), (0.02, 0.02), (0.001, 0.09), (0.0, 0.01)])
@@ -181,8 +182,8 @@ def test_contests_from_success_to_success_have_the_law_of_contests_in_steps(rate
     """Of the regret, of what each agent earns, and of its rounds; 4.9 standard errors are one in a million."""
     agents = [cp.Agent(name, 1, cp.Point(rate)) for name, rate in zip("abc", (*rates, 0.005), strict=True)]
     made = cp.mechanism("reservoir-contest", rounds=3, draws=2, threshold=2, horizon=1000, constant=0.4)
-    job, runs = Job(cp.Market(agents, horizon=1000), made, full_copies(agents, None), 5), 400
-    both = [played(kernel, job, 0, runs) for kernel in (play_slots, play_slot_blocks)]
+    job, runs = runs_of(cp.Market(agents, horizon=1000), made, full_copies(agents, None), 5), 400
+    both = [played(kernel, job, 0, runs) for kernel in (STEPS, BLOCKS)]
     assert all((each.rounds.sum(1) == 1000).all() for each in both)
     rows = [np.column_stack([each.regret, each.payoff, each.rounds, each.rounds**2]).T for each in both]
     for one, other in zip(*rows, strict=True):

@@ -7,15 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof.evaluation.reference import simulate_run
+from cloneproof.evaluation.reference import runs_of, simulate_run
 from cloneproof.market import full_copies
 from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms import CATALOGUE, Doubling, Mechanism, Rule
-from cloneproof.mechanisms.bandits.kernel import play_stepping, stepping_applies
-from cloneproof.runs.job import Job, reference_outcomes
-from cloneproof.runs.outcomes import KERNELS
-from cloneproof.runs.results import played
+from cloneproof.mechanisms.bandits.kernel import stepping
 from support import market_strategies
+from support.reference_runs import played, reference_outcomes
 from support.sizes import LONG
 from support.strategies import copies_of, markets, small
 
@@ -55,10 +53,9 @@ def agree(market, mechanism, copies, seed, run):
 
     Tapes are an arm's own, so that another decision mostly pays something else, and leads to others.
     """
-    job = Job(market, mechanism, full_copies(market.agents, copies), seed)
-    kernel = next(play for name, applies, play in KERNELS if name == "stepping" and applies(job))
+    job = runs_of(market, mechanism, full_copies(market.agents, copies), seed)
     first, count = max(0, run - 1), 2
-    stepped = played(kernel, job, first, count)
+    stepped = played(stepping, job, first, count)
     expected = reference_outcomes(job, first, count)
     assert stepped.payoff.tolist() == expected.payoff.tolist()
     assert stepped.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)
@@ -135,18 +132,18 @@ def test_rules_and_families_of_ones_own(name, rewards):
 def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_reference():
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=20)
     book = {"x": [1.0, object()]}
-    odd = Job(market, cp.mechanism("ucb1", bonus=lambda t, n: book["x"][0] / n), {"ana": (1, 1)})
-    assert not stepping_applies(odd)
-    bad = Job(market, cp.mechanism("ucb1", bonus=lambda t, n: math.nan), {"ana": (1, 1)})
+    odd = runs_of(market, cp.mechanism("ucb1", bonus=lambda t, n: book["x"][0] / n), {"ana": (1, 1)})
+    assert odd.kernel.name == "reference"
+    bad = runs_of(market, cp.mechanism("ucb1", bonus=lambda t, n: math.nan), {"ana": (1, 1)})
     with pytest.raises(cp.errors.MechanismError, match="NaN"):
-        played(play_stepping, bad, 0, 1)
+        played(stepping, bad, 0, 1)
     beyond = cp.Market(
         [cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards=RewardFamily("odd", lambda mean, u: 2 * u)
     )
     with pytest.raises(cp.errors.SessionError, match="expected a reward in"):
-        played(play_stepping, Job(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
+        played(stepping, runs_of(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
     wild = cp.Market([cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards={"family": "gaussian", "sd": 1e6})
     stepped = played(
-        play_stepping, Job(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3
+        stepping, runs_of(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3
     )  # too large: left to the reference
     assert stepped.payoff[1, 0] == simulate_run(wild, cp.mechanism("ucb1"), None, 0, 1).payoff["ana"]

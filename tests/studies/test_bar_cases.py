@@ -9,9 +9,8 @@ import pytest
 import bar_cases
 import bar_costs
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import full_copies
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
 from support.sizes import LONG
 
 CASES = 300 if LONG else 15
@@ -29,7 +28,7 @@ def test_kl_ucb_of_the_table_is_the_rule(level):
     horizon, runs = 300, 3000
     market = cp.Market([cp.Agent("a", 3, cp.Discrete([0.2, 0.5, 0.8], [0.5, 0.3, 0.2]))], horizon)
     made = cp.Mechanism(arm=cp.rule("steady-kl-ucb", horizon=horizon, constant=level / math.log(horizon)))
-    kernel = outcomes(Job(market, made, full_copies(market.agents, None), 1), 0, runs).regret
+    kernel = runs_of(market, made, full_copies(market.agents, None), 1)(0, runs).regret
     dice, own = np.random.default_rng(1), np.zeros(runs)
     for run in range(runs):
         means = dice.choice([0.2, 0.5, 0.8], size=3, p=[0.5, 0.3, 0.2])

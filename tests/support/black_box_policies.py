@@ -12,7 +12,8 @@ import numpy as np
 
 import cloneproof as cp
 from cloneproof.market import full_copies, reward_family
-from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxJob, Player
+from cloneproof.mechanisms.own.black_box import BlackBox, Player
+from cloneproof.runs.job import Job
 
 
 class InTurn:
@@ -180,4 +181,4 @@ def _refuse():
 
 def black_box_run(market, box, copies=None, seed=0, run=0):
     """One run of a black box, as its outcome."""
-    return Player(BlackBoxJob(market, box, full_copies(market.agents, copies), seed)).run(run)
+    return Player(box, Job(market, full_copies(market.agents, copies), seed)).run(run)

@@ -5,10 +5,9 @@ import random
 import sys
 
 import cloneproof as cp
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
-from cloneproof.runs.job import Job
 from cloneproof.runs.native import library
-from cloneproof.runs.outcomes import kernel_for
 
 LAWS = (cp.Uniform(), cp.Point(0.6), cp.Point(1.0), cp.Discrete([0, 1], [0.5, 0.5]), cp.Beta(2, 40))
 FAMILIES = ("bernoulli", "bernoulli", "deterministic", "beta", {"family": "gaussian", "sd": 0.2})
@@ -57,8 +56,8 @@ def jobs(number, seed=3):
         copies = {name: own for name, own in copies.items() if any(own)}
         try:
             market = cp.Market(agents, horizon, rewards=family, positions=places, ends=ends, share=0.5)
-            job = Job(market, made, full_copies(agents, copies), draw.randrange(2**60))
-            known = kernel_for(job)[0] != "reference"
+            job = runs_of(market, made, full_copies(agents, copies), draw.randrange(2**60))
+            known = job.kernel.name != "reference"
         except cp.errors.CloneproofError:
             continue
         if known:
@@ -71,7 +70,7 @@ def main(path, number):
     there = ctypes.CDLL(path)
     library.library = lambda: there
     for job in jobs(number):
-        kernel_for(job)[1](job, 3, 5)
+        job(3, 5)
     print("played", number)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from cloneproof import Agent, Discrete, Market, Point, Uniform, mechanism
-from cloneproof.runs.job import Job, strata_of
+from cloneproof.evaluation.reference import runs_of
+from cloneproof.runs.job import strata_of
+from cloneproof.runs.kernel import Runs
 
 MECHANISMS = ("ucb1", "h-ucb", "epsilon-greedy", "thompson", "kl-ucb")
 UCB = ("ucb1", "h-ucb")
 
 
-def random_job(number: int, name: str | None = None, largest: int = 400) -> Job:
+def random_job(number: int, name: str | None = None, largest: int = 400) -> Runs:
     """Job number 0, 1, ..; the same on every machine."""
     draw = np.random.default_rng([21, number])
     name = name or MECHANISMS[number % len(MECHANISMS)]
@@ -28,7 +30,7 @@ def random_job(number: int, name: str | None = None, largest: int = 400) -> Job:
     most = int(draw.choice([1, 3, 12]))
     copies = {agent.name: tuple(int(draw.integers(1, most + 1)) for _ in range(agent.count)) for agent in agents}
     strata = strata_of(market).means if draw.random() < 0.5 else ()
-    return Job(market, _mechanism(draw, name), copies, int(draw.integers(1 << 40)), strata)
+    return runs_of(market, _mechanism(draw, name), copies, int(draw.integers(1 << 40)), strata)
 
 
 def _prior(draw):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from cloneproof.evaluation.reference import simulate_run
+from cloneproof.evaluation.reference import by_sessions, simulate_run, with_sessions
 
 
 @dataclass(frozen=True)
@@ -37,3 +37,14 @@ def summarise(runs):
 def simulate_runs(market, mechanism, copies=None, runs=1, seed=0):
     """Independent runs 0, 1, .. of one seed."""
     return [simulate_run(market, mechanism, copies, seed, run) for run in range(runs)]
+
+
+def reference_outcomes(runs, first, count):
+    """Runs round by round, by sessions."""
+    return by_sessions(runs.mechanism, runs.job).play(first, count)
+
+
+def played(make, runs, first, count):
+    """Runs by the kernel of a test's choice; sessions play those that it cannot."""
+    kernel = make(runs.mechanism, runs.job)
+    return with_sessions(runs.mechanism, runs.job, kernel).play(first, count)

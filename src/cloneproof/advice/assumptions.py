@@ -30,14 +30,13 @@ from cloneproof.audits.gain import Finding, compared, exact_payoffs, gain_column
 from cloneproof.audits.question import audit_case
 from cloneproof.bounds import second_account_floor
 from cloneproof.errors import CloneproofError
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.laws.points import points
 from cloneproof.market.market import Agent, Market, full_copies
 from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform, discrete_from
 from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Estimate
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import kernel_for
 from cloneproof.runs.sampler import kernel_outcomes, kernels_installed, run_seconds
 
 FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and without the second account.
@@ -59,7 +58,7 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
     if not kernels_installed():
         return None
     kinds = len({agent.priors for agent in market.agents})
-    cost = 2 * kinds * run_seconds(Job(market, candidate, full_copies(market.agents, None)))
+    cost = 2 * kinds * run_seconds(runs_of(market, candidate, full_copies(market.agents, None)))
     runs = max(FEWEST, min(MOST, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return None
@@ -72,9 +71,9 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
         twice = Split(agent.name, (BOTH,) * agent.count)
         several, second = twice.market(market), twice.accounts[1]
         doubled = tuple({**world, second: world[agent.name]} for world in worlds)
-        honest = Job(market, candidate, full_copies(market.agents, None), sampling.seed, tuple(worlds))
-        split = Job(several, candidate, full_copies(several.agents, None), sampling.seed, doubled)
-        if "reference" in (kernel_for(honest)[0], kernel_for(split)[0]):
+        honest = runs_of(market, candidate, full_copies(market.agents, None), sampling.seed, tuple(worlds))
+        split = runs_of(several, candidate, full_copies(several.agents, None), sampling.seed, doubled)
+        if "reference" in (honest.kernel.name, split.kernel.name):
             return None
         both = kernel_outcomes(split, 0, runs).served[:, number : number + 2].sum(1)  # the accounts stand side by side
         gains = gain_columns(kernel_outcomes(honest, 0, runs).served[:, number], both)[0] / market.share

@@ -28,6 +28,7 @@ from cloneproof.audits.deviations import CopiesOf, Names, World, honesty
 from cloneproof.audits.gain import gain_columns, world_rows
 from cloneproof.audits.question import audit_case
 from cloneproof.errors import CloneproofError
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import Agent, Market, full_copies
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -35,7 +36,7 @@ from cloneproof.mechanisms.plays import plays
 from cloneproof.mechanisms.slate import check_takes_positions
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum
-from cloneproof.runs.job import Job, Outcomes
+from cloneproof.runs.kernel import Outcomes
 from cloneproof.runs.sampler import RunPlan, drive, run_seconds
 from cloneproof.runs.statistics import (
     FIRST_TIME,
@@ -116,11 +117,11 @@ def _assessed_row(market: Market, entry: AssessedMechanism, most: float) -> Fron
 def _costed(market: Market, mechanisms: Iterable[Mechanism]) -> Iterator[tuple[float, Mechanism]]:
     """Yield the mechanisms that can be played there, each with the seconds of an honest run."""
     for mechanism in mechanisms:
-        honest = Job(market, mechanism, full_copies(market.agents, None))
+        honest = runs_of(market, mechanism, full_copies(market.agents, None))
         with suppress(CloneproofError):
-            for part in honest.parts:
-                if part.market.places:
-                    check_takes_positions(part.mechanism)
+            for play in plays(market, mechanism):
+                if play.market.places:
+                    check_takes_positions(play.mechanism)
             yield run_seconds(honest), mechanism
 
 
@@ -220,7 +221,7 @@ class _Part:
 
     @property
     def cost(self) -> float:
-        return sum(run_seconds(Job(world.market, self.mechanism, world.copies)) for world in self.worlds)
+        return sum(run_seconds(runs_of(world.market, self.mechanism, world.copies)) for world in self.worlds)
 
     def estimates(self, runs: int, seed: int) -> list[Estimate]:
         """Return regret, honest payoff, the gain of naming and that of each list, on average over the deviators.

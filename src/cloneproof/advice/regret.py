@@ -20,6 +20,7 @@ from cloneproof.advice.recommendation import CheapestSeasons
 from cloneproof.bounds import season_cost, season_length
 from cloneproof.errors import CloneproofError, OutOfTimeError
 from cloneproof.evaluation.evaluate import exact_evaluations
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import Search
 from cloneproof.laws.bars import bar_regret
 from cloneproof.laws.best import best_round, places_taken
@@ -33,7 +34,7 @@ from cloneproof.mechanisms.reservoir.facts import numbers_of
 from cloneproof.mechanisms.reservoir.parameters import COARSE, FINE, reservoir_market
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum
-from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import Runs
 from cloneproof.runs.sampler import (
     RunPlan,
     SamplingStatus,
@@ -127,13 +128,13 @@ def regret_of(
             return computed
     except OutOfTimeError:
         return None
-    job = Job(market, mechanism, full_copies(market.agents, copies), sampling.seed)
-    cost = run_seconds(job)
+    drawn = runs_of(market, mechanism, full_copies(market.agents, copies), sampling.seed)
+    cost = run_seconds(drawn)
     runs = min(MOST_RUNS, max(FIRST_TIME, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return None
     try:
-        regret = _sampled_regret(job, RunPlan(runs, seconds=PATIENCE * sampling.seconds, cost=cost))
+        regret = _sampled_regret(drawn, RunPlan(runs, seconds=PATIENCE * sampling.seconds, cost=cost))
     except OutOfTimeError:
         return None
     return regret if regret.error <= loose * max(1.0, regret.value) else None
@@ -146,21 +147,21 @@ def cost_of(market: Market, candidate: Mechanism) -> float:
             return regret.value
         if not market.places and (is_listed(market) or not all(rule.commits for rule in candidate.rules)):
             return math.inf
-        job = Job(market, candidate, full_copies(market.agents, None))
-        return _sampled_regret(job, RunPlan(TUNING_RUNS, cost=run_cost(job))).value
+        drawn = runs_of(market, candidate, full_copies(market.agents, None))
+        return _sampled_regret(drawn, RunPlan(TUNING_RUNS, cost=run_cost(drawn))).value
     except OutOfTimeError:
         raise
     except CloneproofError:
         return math.inf
 
 
-def _sampled_regret(job: Job, plan: RunPlan) -> Estimate:
+def _sampled_regret(drawn: Runs, plan: RunPlan) -> Estimate:
     """Return the mean regret of as many runs as planned."""
 
     def regrets(first: int, count: int) -> FloatArray:
-        return np.asarray(with_sum([kernel_outcomes(part, first, count).regret for part in job.parts])[0][:, None])
+        return np.asarray(with_sum([kernel_outcomes(part, first, count).regret for part in drawn.parts])[0][:, None])
 
-    most = with_sum([regret_bounds(part.market) for part in job.parts])[0]
+    most = with_sum([regret_bounds(part.job.market) for part in drawn.parts])[0]
     totals, _ = drive(regrets, RunTotals.empty(Estimands((most,))), plan)
     if totals.count < FIRST_TIME:
         raise OutOfTimeError("time was over after too few runs for an interval", "use a larger budget")
@@ -287,8 +288,8 @@ def rank(
     All pairs are compared at `CONFIDENCE` together, and each regret has that confidence by itself.
     """
     computed = [computed_or_none(market, mechanism) for mechanism in mechanisms]
-    jobs = [Job(market, mechanism, full_copies(market.agents, None), seed) for mechanism in mechanisms]
-    costs = [0.0 if exact is not None else _cost(job) for exact, job in zip(computed, jobs, strict=True)]
+    drawn = [runs_of(market, mechanism, full_copies(market.agents, None), seed) for mechanism in mechanisms]
+    costs = [0.0 if exact is not None else _cost(runs) for exact, runs in zip(computed, drawn, strict=True)]
     patience = RANK_PATIENCE if is_counted() else float(available_threads())
     played = [k for k, cost in enumerate(costs) if FIRST_TIME * cost <= patience * seconds]
     sampled = [k for k in played if computed[k] is None]
@@ -302,7 +303,7 @@ def rank(
         columns = []
         for k in played:
             exact = computed[k]
-            columns.append(np.full(count, exact.value) if exact else kernel_outcomes(jobs[k], first, count).regret)
+            columns.append(np.full(count, exact.value) if exact else kernel_outcomes(drawn[k], first, count).regret)
         return compared.with_differences(np.column_stack(columns))
 
     def report(status: SamplingStatus) -> None:
@@ -320,10 +321,10 @@ def rank(
     return Ranking(tuple(known_regrets), frozenset(pairs))
 
 
-def _cost(job: Job) -> float:
+def _cost(runs: Runs) -> float:
     """Return the seconds of a run; infinite if there is no time left even to load the kernels."""
     try:
-        return run_seconds(job)
+        return run_seconds(runs)
     except OutOfTimeError:
         return math.inf
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -28,27 +28,18 @@ from cloneproof.evaluation.evaluate import (
     check_mechanism_or_box,
     exact_evaluations,
 )
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxJob, black_box_runs
+from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.plays import plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import BoundsName, Estimate, Evaluation, weighted_sum
-from cloneproof.runs.job import (
-    Job,
-    Outcomes,
-    Strata,
-    means_of_runs,
-    run_streams,
-    strata_of,
-    uniforms,
-    words,
-)
+from cloneproof.runs.job import Job, Strata, strata_of
+from cloneproof.runs.kernel import ChunkOutcomes, Outcomes, Runs
 from cloneproof.runs.sampler import (
-    ChunkOutcomes,
     DeviceName,
-    J,
     RunPlan,
     RunSource,
     SamplingStatus,
@@ -74,6 +65,7 @@ from cloneproof.runs.statistics import (
     served_bounds,
     with_sum,
 )
+from cloneproof.runs.tapes import means_of_runs, run_streams, uniforms, words
 
 PassLength = bool | Literal["short"]  # over the realisations of discrete priors: whole passes, none, or short ones
 BOLD = 0.5  # of the stake: gains hug the middle of their range
@@ -195,7 +187,7 @@ class PairedSampling:
     threads: int | None = None
     progress: Callable[[SamplingStatus], None] | None = None
     resume: RunTotals | None = None
-    outcomes: ChunkOutcomes[Any] | None = None
+    outcomes: ChunkOutcomes | None = None
     chunk: int | None = None
     bounds: BoundsName = "asymptotic"
     device: DeviceName = "cpu"
@@ -206,31 +198,21 @@ class PairedSampling:
         return mean - width > 0 or mean + width <= 0
 
 
-def job_of(market: Market, mechanism: Mechanism | BlackBox, *world: Any) -> Any:  # noqa: ANN401 (two kinds of jobs)
-    """Return the job of a mechanism or a black box: everybody's copies, the seed and the strata."""
-    return (
-        BlackBoxJob(market, mechanism, *world)
-        if isinstance(mechanism, BlackBox)
-        else Job(market, mechanism, *world)
-    )  # fmt: skip
-
-
 @contextmanager
-def source_of_runs(jobs: Sequence[Any], sampling: PairedSampling) -> Iterator[RunSource]:
-    """Yield the source of runs: a store that has them, processes for a black box, or the kernels."""
-    box = isinstance(jobs[0], BlackBoxJob)
+def source_of_runs(drawn: Sequence[Runs], sampling: PairedSampling) -> Iterator[RunSource]:
+    """Yield the source of runs: a store that has them, or what `run_source` says."""
     if sampling.outcomes is not None:
-        yield RunSource(sampling.outcomes, parallel=not box)
-    elif box:
-        with black_box_runs(sampling.threads, sampling.seconds) as outcomes:
-            yield RunSource(outcomes, parallel=False)  # type: ignore[arg-type]
-    else:
-        yield run_source(sampling.device, jobs, limit_of(sampling.runs, sampling.seconds, 1))
+        yield RunSource(sampling.outcomes, parallel=drawn[0].kernel.opens is None)
+        return
+    limit = limit_of(sampling.runs, sampling.seconds, 1)
+    with run_source(drawn, limit, sampling.device, sampling.threads, sampling.seconds) as source:
+        yield source
 
 
-def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, first: int, count: int) -> FloatArray:
+def _pair_rows(outcomes: ChunkOutcomes, honest: Runs, copied: Runs, agent: int, first: int, count: int) -> FloatArray:
     """One row per run: what the copies changed, and the agent's rewards without and with them; by segment as well."""
-    before, after = ([outcomes(part, first, count).served[:, agent] for part in job.parts] for job in (honest, copied))
+    worlds = honest, copied
+    before, after = ([outcomes(part, first, count).served[:, agent] for part in runs.parts] for runs in worlds)
     sums = zip(with_sum(before), with_sum(after), strict=True)
     return np.column_stack([column for old, new in sums for column in gain_columns(old, new)])
 
@@ -248,7 +230,7 @@ def world_rows(
     seed: int,
 ) -> Callable[[int, int], FloatArray]:
     """Return the function that plays some runs of all worlds and observes them."""
-    drawn, numbers = Job(market, mechanism, {}, seed), max(world.numbers for world in worlds)
+    drawn, numbers = Job(market, {}, seed), max(world.numbers for world in worlds)
 
     def rows(first: int, count: int) -> FloatArray:
         means = means_of_runs(drawn, first, count)
@@ -261,7 +243,7 @@ def world_rows(
             parts = [block.tolist() for block in np.split(own, ends, axis=1)]
             names = [agent.name for agent in world.market.agents]
             strata = tuple(dict(zip(names, map(tuple, run), strict=True)) for run in zip(*parts, strict=True))
-            played.append(kernel_outcomes(Job(world.market, mechanism, world.copies, seed, strata), first, count))
+            played.append(kernel_outcomes(runs_of(world.market, mechanism, world.copies, seed, strata), first, count))
         return observe(means, levels, played)
 
     return rows
@@ -285,7 +267,7 @@ def sample_worlds(
     plan = RunPlan(
         limit=limit_of(search.runs, None, 1),
         seconds=clock.left,
-        cost=sum(run_cost(Job(world.market, mechanism, world.copies)) for world in worlds),
+        cost=sum(run_cost(runs_of(world.market, mechanism, world.copies)) for world in worlds),
     )
     totals, _ = drive(rows, RunTotals.empty(Estimands(tuple(bounds))), plan)
     if not totals.count:
@@ -440,7 +422,7 @@ def gain(
     if drawn.stopped == "interrupted":
         raise KeyboardInterrupt  # before there was anything to tell
     honest = full | {agent: (1,) * len(full[agent])}
-    raise nothing_sampled([job_of(market, mechanism, world) for world in (honest, full)], Deadline(search.seconds))
+    raise nothing_sampled([runs_of(market, mechanism, world) for world in (honest, full)], Deadline(search.seconds))
 
 
 def sampled_gain(
@@ -458,19 +440,19 @@ def sampled_gain(
     strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
     own = honesty(market, agent).copies if against is None else against
     honest = replace(deviation, copies=own)
-    jobs = [
-        job_of(market, mechanism, registered.sampled(market).copies, sampling.seed, strata.means)
+    worlds = [
+        runs_of(market, mechanism, registered.sampled(market).copies, sampling.seed, strata.means)
         for registered in (honest, deviation)
     ]
-    served = with_sum([served_bounds(part.market, agent) for part in jobs[0].parts])
+    served = with_sum([served_bounds(part.job.market, agent) for part in worlds[0].parts])
     bounds = tuple(chain(*((Bounds(-most.high, most.high), most, most) for most in served)))
-    likely = max(likely_part(part.market, agent) for part in jobs[0].parts)
-    drawn = identity(jobs[1], agent)
-    tightest = TIGHTEST_OF_SLOW if isinstance(mechanism, BlackBox) else TIGHTEST
+    likely = max(likely_part(part.job.market, agent) for part in worlds[0].parts)
+    drawn = identity(worlds[1], agent)
+    tightest = TIGHTEST if worlds[0].kernel.opens is None else TIGHTEST_OF_SLOW
     estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD, likely, tightest)
     start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
-    with source_of_runs(jobs, sampling) as source:
-        rows = partial(_pair_rows, source.outcomes, jobs[0], jobs[1], names.index(agent))
+    with source_of_runs(worlds, sampling) as source:
+        rows = partial(_pair_rows, source.outcomes, worlds[0], worlds[1], names.index(agent))
         plan = RunPlan(
             limit=limit_of(sampling.runs, sampling.seconds, len(strata.weights)),
             decided=sampling.is_decided if sampling.stop_when_decided else None,
@@ -480,7 +462,7 @@ def sampled_gain(
             report=sampling.progress,
             parallel=source.parallel,
             largest=source.largest,
-            cost=sum(map(run_cost, jobs)),
+            cost=sum(map(run_cost, worlds)),
         )
         totals, stopped = drive(rows, start, plan)
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"

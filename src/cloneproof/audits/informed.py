@@ -45,7 +45,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.proof import Lists
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, Evaluation, weighted_sum
-from cloneproof.runs.job import Outcomes
+from cloneproof.runs.kernel import Outcomes
 from cloneproof.runs.statistics import gain_bounds, regret_bounds, served_bounds
 
 BEFORE = 4 / 3  # a search has three quarters of the time, and the ceiling of knowledge the rest

@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
-from typing import Any
 
 from cloneproof.audits.copy_vectors import CopyVector, neighbours
 from cloneproof.audits.deviations import CopiesOf
@@ -35,12 +34,13 @@ from cloneproof.audits.race_state import (
     confirmation_level,
 )
 from cloneproof.audits.search_result import SearchResult, pays, relative_gain_at_most
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import Search, run_search, until_interrupted
 from cloneproof.market.market import MOST_ARMS, full_copies
-from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.deadline import Deadline
-from cloneproof.runs.job import Job, strata_of
-from cloneproof.runs.sampler import ChunkOutcomes, fitting_horizon, kernel_outcomes
+from cloneproof.runs.job import strata_of
+from cloneproof.runs.kernel import ChunkOutcomes, Runs
+from cloneproof.runs.sampler import fitting_horizon, kernel_outcomes
 from cloneproof.runs.statistics import FIRST_TIME
 
 # The compass search
@@ -294,7 +294,7 @@ def race(
     clock: Deadline,
     budget: float | None,
     alpha: float = ALPHA,
-    play: ChunkOutcomes[Any] = kernel_outcomes,
+    play: ChunkOutcomes = kernel_outcomes,
 ) -> list[SearchResult]:
     """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha."""
     if budget is not None and candidates:
@@ -311,21 +311,21 @@ def race(
     return race_results(state)
 
 
-def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutcomes[Any]) -> None:
+def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutcomes) -> None:
     """If runs are drawn on a GPU: draw those of all looks in one launch, except for the longest ladders."""
     expect = getattr(play, "expect", None)
     if expect is None:
         return
-    jobs: list[Job] = []
+    ahead: list[Runs] = []
     for entry in candidates:
         strata = strata_of(entry.case.market, short=True).means
-        if isinstance(entry.case.played, Mechanism) and entry.arms <= AHEAD_ARMS:
+        if entry.arms <= AHEAD_ARMS:
             for copies in (entry.case.copies(entry.copies), full_copies(entry.case.market.agents, None)):
-                jobs.extend(Job(entry.case.market, entry.case.played, copies, seed, strata).parts)
-    expect(jobs)
+                ahead.extend(runs_of(entry.case.market, entry.case.played, copies, seed, strata).parts)
+    expect(ahead)
 
 
-def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes[Any]) -> None:
+def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes) -> None:
     """Play a pair over few rounds, to compile before the budget's clock starts."""
     case = entry.case
     market = case.market.with_horizon(min(case.horizon, 64))

@@ -37,7 +37,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,9 @@ from cloneproof.audits.question import AuditCase
 from cloneproof.audits.search_result import SampledDeviation, Witness, does_not_pay, pays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import BoundsName
-from cloneproof.runs.job import Outcomes, strata_of
-from cloneproof.runs.sampler import ChunkOutcomes, J, kernel_outcomes
+from cloneproof.runs.job import strata_of
+from cloneproof.runs.kernel import ChunkOutcomes, Outcomes, Runs
+from cloneproof.runs.sampler import kernel_outcomes
 from cloneproof.runs.statistics import RunTotals
 
 # Error levels
@@ -194,23 +195,24 @@ def generation_share(generation: int) -> float:
     return PLANNED if generation == 0 else (1 - PLANNED) * 2.0**-generation
 
 
-class HonestRuns(Generic[J]):
+class HonestRuns:
     """The outcomes of `play`, with those of honest worlds cached."""
 
-    def __init__(self, play: ChunkOutcomes[J]) -> None:
+    def __init__(self, play: ChunkOutcomes) -> None:
         self.play = play
-        self.kept: dict[object, tuple[J, dict[int, FloatArray]]] = {}  # the job keeps alive what the key identifies
+        self.kept: dict[object, tuple[Runs, dict[int, FloatArray]]] = {}  # runs keep alive what the key identifies
 
-    def __call__(self, job: J, first: int, count: int) -> Outcomes:
+    def __call__(self, runs: Runs, first: int, count: int) -> Outcomes:
+        job = runs.job
         copied = any(number != 1 for numbers in job.copies.values() for number in numbers)
         if copied or first + count > MOST_KEPT:
-            return self.play(job, first, count)
-        key = (id(job.market), id(job.mechanism), job.seed, len(job.strata))
-        _, rows = self.kept.setdefault(key, (job, {}))
+            return self.play(runs, first, count)
+        key = (id(job.market), id(runs.mechanism), job.seed, len(job.strata))
+        _, rows = self.kept.setdefault(key, (runs, {}))
         missing = np.array([run for run in range(first, first + count) if run not in rows], dtype=int)
         for stretch in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1) if len(missing) else ():
             begin = int(stretch[0])
-            rows |= enumerate(self.play(job, begin, len(stretch)).rows, start=begin)
+            rows |= enumerate(self.play(runs, begin, len(stretch)).rows, start=begin)
         table, agents = np.array([rows[run] for run in range(first, first + count)]), len(job.market.agents)
         return Outcomes(table[:, :agents], table[:, agents], table[:, agents + 1 :])
 
@@ -226,7 +228,7 @@ class Race:
     most: int
     clock: Deadline
     budget: float | None
-    play: ChunkOutcomes[Any] = kernel_outcomes
+    play: ChunkOutcomes = kernel_outcomes
     bounds: BoundsName = "asymptotic"
     looks: dict[RaceEntry, Draws] = field(default_factory=dict)
     confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
@@ -241,7 +243,7 @@ class Race:
 
     def __post_init__(self) -> None:
         self.deadline = self.clock if self.budget is None else Deadline(self.budget)
-        self.outcomes = HonestRuns[Any](self.play)
+        self.outcomes = HonestRuns(self.play)
         self.generations, self.numbers, self.ranks = [], {}, {}
         self.add(self.planned)
         markets = {id(entry.case.market): entry.case.market for entry in self.planned}

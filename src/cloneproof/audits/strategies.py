@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
 
 from cloneproof.audits.copy_vectors import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.audits.gain import compared, exact_payoffs, payoff_of
@@ -32,13 +31,13 @@ from cloneproof.audits.search_result import (
 )
 from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import ExactEngine, evaluate, exact_evaluations
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import Answers, Search, run_search, until_interrupted
 from cloneproof.market.market import full_copies
-from cloneproof.mechanisms.own.black_box import BlackBoxJob, black_box_runs
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Evaluation
-from cloneproof.runs.job import Job
-from cloneproof.runs.sampler import ChunkOutcomes, available_threads, nothing_sampled, run_source
+from cloneproof.runs.kernel import ChunkOutcomes, Runs
+from cloneproof.runs.sampler import available_threads, nothing_sampled, run_source
 
 HONEST_PART = 0.5  # Honest payoffs may take this part of the budget; what takes longer is sampled.
 LONGEST_RUNG = {"closed-form": 0.5, "tree": 2.0, "auto": 0.5}  # A ladder ends at a rung that takes more seconds.
@@ -215,11 +214,9 @@ def sampled(question: Question, arguments: KnownArguments, search: Search, clock
     if question.box is not None:
         short = question.market.with_horizon(min(FIRST_ROUNDS, question.market.horizon))
         evaluate(short, question.box, search=Search(runs=1))  # run once here, so obvious errors surface immediately
-        with black_box_runs(available_threads(), clock.left) as play:
-            return FoundDeviations(tuple(sampled_results(cases, arguments, question.tolerance, search, clock, play)))
-    jobs = [Job(case.market, case.mechanism, full_copies(case.market.agents, None)) for case in cases]
-    source = run_source(search.device, jobs, None)
-    results = sampled_results(cases, arguments, question.tolerance, search, clock, source.ahead())
+    honest = [runs_of(case.market, case.played, full_copies(case.market.agents, None)) for case in cases]
+    with run_source(honest, None, search.device, available_threads(), clock.left) as source:
+        results = sampled_results(cases, arguments, question.tolerance, search, clock, source.ahead())
     return FoundDeviations(tuple(results), tuple(source.notes))
 
 
@@ -229,7 +226,7 @@ def sampled_results(
     tolerance: float,
     search: Search,
     clock: Deadline,
-    play: ChunkOutcomes[Any],
+    play: ChunkOutcomes,
 ) -> list[SearchResult]:
     """Race all candidates; return a result for each case."""
     elementary = _elementary(arguments)
@@ -252,10 +249,9 @@ def sampled_results(
     return results
 
 
-def _first_pair(case: AuditCase) -> list[Any]:
+def _first_pair(case: AuditCase) -> list[Runs]:
     """Return the runs of a pair: the honest world, and one with a second arm of each original."""
-    kind: type[Any] = Job if case.box is None else BlackBoxJob
-    return [kind(case.market, case.played, case.copies((number,) * len(case.kinds.honest))) for number in (1, 2)]
+    return [runs_of(case.market, case.played, case.copies((number,) * len(case.kinds.honest))) for number in (1, 2)]
 
 
 def _with_argument(result: SearchResult, arguments: KnownArguments) -> SearchResult:

@@ -10,16 +10,17 @@ from typing import Any, Literal, get_args
 
 from cloneproof._lib.checks import known, ungrouped, whole
 from cloneproof.errors import EngineError, MechanismError, OutOfTimeError, brief
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.evaluation.tree import tree
 from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.mechanisms.committing.parameters import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxJob, black_box_runs
+from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.plays import plays, summed_plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Evaluation
-from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import Runs
 from cloneproof.runs.sampler import (
     SamplingStatus,
     check_sampling,
@@ -162,9 +163,7 @@ def evaluate(
         if engine not in ("auto", "monte-carlo"):
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'monte-carlo'")
         check_fixed_end(market, "a black box")
-        with black_box_runs(threads, search.seconds) as outcomes:
-            box_job = BlackBoxJob(market, mechanism, full, search.seed)
-            return sample(box_job, *options, outcomes=outcomes, parallel=False, bounds=search.bounds)
+        return _sampled(runs_of(market, mechanism, full, search.seed), options, search)
     notes: list[str] = []
     clock, engines = Deadline(search.seconds), _candidates(engine)
     for name in engines:
@@ -176,7 +175,7 @@ def evaluate(
                 else:
                     left = None if clock.left is None else max(clock.left, 1e-3)
                     options = (search.runs, confidence, left, threads, progress)
-                    evaluation = _sampled(Job(market, mechanism, full, search.seed), options, search)
+                    evaluation = _sampled(runs_of(market, mechanism, full, search.seed), options, search)
         except EngineError as refusal:
             if engine != "auto" or (name == "monte-carlo" and isinstance(refusal, OutOfTimeError)):
                 raise
@@ -186,17 +185,17 @@ def evaluate(
     raise EngineError("no engine can do this: " + "; ".join(notes))
 
 
-def _sampled(job: Job, options: tuple[Any, ...], search: Search) -> Evaluation:
-    runs, _, seconds, *_ = options
-    source = run_source(search.device, [job], limit_of(runs, seconds, 1))
-    sampled = sample(
-        job,
-        *options,
-        outcomes=source.outcomes,
-        parallel=source.parallel,
-        largest=source.largest,
-        bounds=search.bounds,
-    )
+def _sampled(drawn: Runs, options: tuple[Any, ...], search: Search) -> Evaluation:
+    runs, _, seconds, threads, _ = options
+    with run_source([drawn], limit_of(runs, seconds, 1), search.device, threads, seconds) as source:
+        sampled = sample(
+            drawn,
+            *options,
+            outcomes=source.outcomes,
+            parallel=source.parallel,
+            largest=source.largest,
+            bounds=search.bounds,
+        )
     return replace(sampled, notes=(*sampled.notes, *source.notes))
 
 

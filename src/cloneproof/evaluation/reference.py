@@ -7,31 +7,37 @@ run, agent, original, copy, pull), so two strategies see the same rewards from t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import zip_longest
 from typing import NamedTuple
 
+import numpy as np
+
 from cloneproof._lib.checks import count
 from cloneproof._lib.clock import check_time
-from cloneproof._lib.randomness import substream, uniform, word
+from cloneproof._lib.randomness import substream, uniform
 from cloneproof.errors import MarketError
 from cloneproof.market.market import (
     Copies,
     FullCopies,
     Market,
     Means,
-    arms_of,
     check_unsegmented,
     checked_market,
     full_copies,
 )
-from cloneproof.market.segments import rates_of
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.mechanisms.plays import plays
 from cloneproof.mechanisms.session import Session, session
 from cloneproof.mechanisms.streams import checked_seed
-
-MEANS_STREAM, TAPE_STREAM, SESSION_STREAM = range(3)
+from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import ROUNDS_IN_PYTHON, Kernel, Outcomes, Runs, outcomes_of
+from cloneproof.runs.native.records import NOT_ON_CARDS
+from cloneproof.runs.tapes import SESSION_STREAM, Run, TapedArm, drawn_means, served, taped_arms
 
 
 class Record(NamedTuple):
@@ -56,38 +62,6 @@ class Record(NamedTuple):
     arm: int
     reward: float
     regret: float
-
-
-class Run(NamedTuple):
-    """Outcome of one whole run: what each agent was paid, and the platform's regret.
-
-    `served` is what each agent would have been paid if every pull had paid its arm's mean.
-    """
-
-    payoff: dict[str, float]
-    regret: float
-    served: dict[str, float]
-
-
-def drawn_means(market: Market, seed: int, run: int) -> Means:
-    """Return the means of all originals in that run, drawn from the priors."""
-    stream = substream(0, seed, run, MEANS_STREAM)
-    return {
-        agent.name: tuple(prior.quantile(uniform(word(stream, i), o)) for o, prior in enumerate(agent.priors))
-        for i, agent in enumerate(market.agents)
-    }
-
-
-def drawn_rates(market: Market, seed: int, run: int) -> dict[str, Means]:
-    """Return the means of all originals in each segment of the market in that run, drawn from their joint laws."""
-    stream, names = substream(0, seed, run, MEANS_STREAM), list(market.segments)
-    drawn = {
-        agent.name: [
-            rates_of(law, names, partial(uniform, substream(stream, i, o))) for o, law in enumerate(agent.laws)
-        ]
-        for i, agent in enumerate(market.agents)
-    }
-    return {name: {agent: tuple(rates[name] for rates in items) for agent, items in drawn.items()} for name in names}
 
 
 def simulate(
@@ -140,37 +114,6 @@ def simulate_run(
     return Run(live.payoff, math.fsum(losses), served(market.share, arms))
 
 
-class TapedArm:
-    """A registered arm in a simulation: its agent's number, its mean, its tape, how often it was pulled and seen.
-
-    A pull in a place of a page is seen as often as its attention says, any other one once.
-    """
-
-    __slots__ = ("agent", "loss", "mean", "pulls", "seen", "tape")
-
-    def __init__(self, agent: int, mean: float, loss: float, tape: int) -> None:
-        self.agent, self.mean, self.loss, self.tape, self.pulls = agent, mean, loss, tape, 0
-        self.seen = 0.0
-
-
-def taped_arms(means: Means, copies: FullCopies, seed: int, run: int) -> dict[str, list[TapedArm]]:
-    """Return the registered arms of each agent in that run."""
-    best = max(mean for of_agent in means.values() for mean in of_agent)  # of the first place of a page
-    tapes = substream(0, seed, run, TAPE_STREAM)
-    return {
-        name: [
-            TapedArm(i, of_agent[original], best - of_agent[original], substream(tapes, i, original, copy))
-            for original, copy in arms_of(copies[name])
-        ]
-        for i, (name, of_agent) in enumerate(means.items())
-    }
-
-
-def served(share: float, arms: Mapping[str, Iterable[TapedArm]]) -> dict[str, float]:
-    """Return the worth of each agent's pulls: the share of the sum of their means."""
-    return {name: share * math.fsum(arm.seen * arm.mean for arm in of_agent) for name, of_agent in arms.items()}
-
-
 def _play(
     market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
 ) -> tuple[Session, dict[str, list[TapedArm]], Iterator[Record]]:
@@ -216,3 +159,81 @@ def _records(
             arm.seen += seen
             live.reward(decision.id, reward)
             yield Record(page, decision.agent, decision.arm, reward, best[place] - seen * arm.mean)
+
+
+SEGMENTS = 3  # the stream of the seeds of segments
+COMPILES = "its rules or rewards are played in plain Python; pip install 'cloneproof[rules]' compiles one's own"
+TO_RANDOM_ENDS = "no compiled kernel plays this mechanism to a random end: the reference simulator does, which is slow"
+
+
+def runs_of(
+    market: Market,
+    mechanism: Mechanism | BlackBox,
+    copies: FullCopies,
+    seed: int = 0,
+    strata: tuple[Means, ...] = (),
+    *,
+    rough: bool = False,
+) -> Runs:
+    """Return the runs of a mechanism in a market with everybody's copies.
+
+    >>> from cloneproof import Agent, Market, Point, mechanism
+    >>> market = Market([Agent("ana", 1, Point(0.5))], horizon=10**9, rewards="deterministic")
+    >>> runs_of(market, mechanism("etc", arm_rounds=3), {"ana": (1,)})(0, 2).payoff.tolist()
+    [[500000000.0], [500000000.0]]
+    """
+    return Runs(mechanism, Job(market, copies, seed, strata, rough), kernel_of)
+
+
+def kernel_of(mechanism: Mechanism, job: Job) -> Kernel:
+    """Return what plays a job: the mechanism's own kernel, else sessions; of segments without one, one by one."""
+    own = mechanism.runs(job)
+    if own is not None:
+        return with_sessions(mechanism, job, own)
+    if not job.market.segments:
+        return by_sessions(mechanism, job)
+    parts = tuple(
+        Runs(play.mechanism, replace(job, market=play.market, seed=substream(SEGMENTS, job.seed, k) >> 1), kernel_of)
+        for k, play in enumerate(plays(job.market, mechanism))
+    )
+    seconds = sum(part.kernel.seconds for part in parts)
+    return Kernel("segments", partial(_added, parts), seconds, "its segments are played one by one", parts=parts)
+
+
+def by_sessions(mechanism: Mechanism, job: Job) -> Kernel:
+    """Return what plays runs as sessions do, slowly."""
+
+    def play(first: int, count: int) -> Outcomes:
+        runs = [session_run(mechanism, job, run) for run in range(first, first + count)]
+        return outcomes_of(runs, len(job.market.agents))
+
+    at_random = job.market.ends == "at-random"
+    slow = TO_RANDOM_ENDS if at_random else COMPILES if find_spec("numba") is None else None
+    return Kernel("reference", play, job.market.horizon / ROUNDS_IN_PYTHON, NOT_ON_CARDS, slow=slow)
+
+
+def session_run(mechanism: Mechanism, job: Job, run: int) -> Run:
+    """Play one run of a job; the means of a stratum replace those of the run."""
+    market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
+    return simulate_run(market, mechanism, job.copies, job.seed, run)
+
+
+def with_sessions(mechanism: Mechanism, job: Job, kernel: Kernel) -> Kernel:
+    """Return a kernel of which sessions play the runs that it cannot: they say what is wrong, or do what it lacks."""
+
+    def play(first: int, count: int) -> Outcomes:
+        outcomes = kernel.play(first, count)
+        unplayed = np.flatnonzero(np.isnan(outcomes.payoff[:, 0]))
+        for r in unplayed:
+            run = session_run(mechanism, job, first + int(r))
+            outcomes.payoff[r], outcomes.served[r] = list(run.payoff.values()), list(run.served.values())
+            outcomes.regret[r] = run.regret
+        return outcomes._replace(rounds=None) if len(unplayed) else outcomes
+
+    return replace(kernel, play=play)
+
+
+def _added(parts: Sequence[Runs], first: int, count: int) -> Outcomes:
+    """Return the sums over segments of each run."""
+    played = [part(first, count) for part in parts]
+    return Outcomes(*(np.sum([getattr(one, name) for one in played], axis=0) for name in Outcomes._fields[:3]))

@@ -19,27 +19,22 @@ import numpy as np
 
 from cloneproof._lib.arrays import FloatArray
 from cloneproof._lib.data import fields_of, to_data
-from cloneproof.audits.gain import PairedSampling, compared, gain_columns, job_of, payoff_of, source_of_runs
+from cloneproof.audits.gain import PairedSampling, compared, gain_columns, payoff_of, source_of_runs
 from cloneproof.audits.search_result import Witness
 from cloneproof.errors import CloneproofError
 from cloneproof.evaluation.evaluate import evaluate
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.logs.originals import LogOwner, by_segment
 from cloneproof.logs.policy_audit import PolicyAudit, affordable_horizon
 from cloneproof.logs.rates import FittedRates
 from cloneproof.market import Agent, Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms import Mechanism
-from cloneproof.mechanisms.bandits.blocks import (
-    ERROR,
-    posterior_block_outcomes,
-    posterior_blocks_apply,
-    posterior_seconds,
-)
 from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
-from cloneproof.runs.job import Job
-from cloneproof.runs.sampler import ChunkOutcomes, RunPlan, drive, run_cost
+from cloneproof.runs.kernel import ChunkOutcomes, Runs
+from cloneproof.runs.sampler import RunPlan, drive, run_cost
 from cloneproof.runs.statistics import Bounds, Estimands, RunTotals, in_groups, served_bounds, with_sum
 
 MOST_RUNS: Final = 200  # of each world
@@ -184,7 +179,8 @@ def _sampled(
 ) -> list[CopyWorth]:
     """Sample the worlds of all owners together, over the market's rounds if blocks apply, or as many as time allows."""
     registered, clock, wanted = {owner.name: owner.copies for owner in owners}, Deadline(seconds), market.horizon
-    in_blocks = not isinstance(policy, BlackBox) and posterior_blocks_apply(Job(market, policy(market), registered))
+    made = policy if isinstance(policy, BlackBox) else policy(market)
+    in_blocks = _bias(runs_of(market, made, registered, rough=True)) > 0
     if not in_blocks:
         timed = market.with_horizon(short)
         mechanism = policy if isinstance(policy, BlackBox) else policy(timed)
@@ -194,18 +190,17 @@ def _sampled(
     played = market.with_horizon(wanted)
     mechanism = policy if isinstance(policy, BlackBox) else policy(played)
     worlds = [registered, *(registered | {owner.name: (1,) * len(owner.copies)} for owner in valued)]
-    jobs = [job_of(played, mechanism, world, seed) for world in worlds]
+    drawn = [runs_of(played, mechanism, world, seed, rough=True) for world in worlds]
     places = [[agent.name for agent in played.agents].index(owner.name) for owner in valued]
     bounds: list[Bounds] = []
     for owner in valued:
-        for most in with_sum([served_bounds(part.market, owner.name) for part in jobs[0].parts]):
+        for most in with_sum([served_bounds(part.job.market, owner.name) for part in drawn[0].parts]):
             bounds += [Bounds(-most.high, most.high), most, most]
     budget = max(clock.left or 0.0, 1e-3)
-    sampling = PairedSampling(seed=seed, seconds=budget, outcomes=posterior_block_outcomes if in_blocks else None)
-    with source_of_runs(jobs, sampling) as source:
-        cost = sum(map(posterior_seconds if in_blocks else run_cost, jobs))
+    with source_of_runs(drawn, PairedSampling(seed=seed, seconds=budget)) as source:
+        cost = sum(map(run_cost, drawn))
         plan = RunPlan(MOST_RUNS, seconds=budget, parallel=source.parallel, largest=source.largest, cost=cost)
-        rows = partial(_rows, source.outcomes, jobs, places)
+        rows = partial(_rows, source.outcomes, drawn, places)
         totals, _ = drive(rows, RunTotals.empty(Estimands(tuple(bounds))), plan)
     if totals.runs < LEAST_RUNS:
         remark = f"{totals.runs} runs of {wanted:,} rounds in {clock.words} are too few for bounds; give more time"
@@ -219,7 +214,7 @@ def _sampled(
         (gained, once, copied), *segments = threes[k * size : (k + 1) * size]
         spread = math.sqrt(float(totals.variances[3 * k * size]))
         if in_blocks:
-            gained = replace(gained, error=gained.error + ERROR * copied.value)
+            gained = replace(gained, error=gained.error + _bias(drawn[0]) * copied.value)
         by_parts = {name: three[0] for name, three in zip(parts, segments, strict=True)}
         worths.append(
             CopyWorth(owner, wanted, copied, once, gained, by_segment=by_parts, spread=spread, in_blocks=in_blocks)
@@ -227,11 +222,13 @@ def _sampled(
     return worths
 
 
-def _rows(
-    outcomes: ChunkOutcomes[Any], jobs: Sequence[Any], places: Sequence[int], first: int, count: int
-) -> FloatArray:
+def _bias(runs: Runs) -> float:
+    return max(part.kernel.bias for part in runs.parts)
+
+
+def _rows(outcomes: ChunkOutcomes, drawn: Sequence[Runs], places: Sequence[int], first: int, count: int) -> FloatArray:
     """One row per run: of each owner what its copies changed, without and with them; by segment as well."""
-    copied, *others = [[outcomes(part, first, count).served for part in job.parts] for job in jobs]
+    copied, *others = [[outcomes(part, first, count).served for part in runs.parts] for runs in drawn]
     columns: list[FloatArray] = []
     for place, once in zip(places, others, strict=True):
         before, after = (with_sum([part[:, place] for part in world]) for world in (once, copied))

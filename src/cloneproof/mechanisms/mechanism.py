@@ -26,6 +26,8 @@ from cloneproof.mechanisms.part import (
     score_from,
     short_spelling,
 )
+from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import Kernel
 
 if TYPE_CHECKING:
     from cloneproof.market.market import FullCopies, Market
@@ -334,6 +336,18 @@ class Mechanism:
         explores = above.uniform or (above.index == "mean" and above.explore > 0)
         known = reservoir.proof if self.draws else committing.proof if explores else bandits.proof
         return known(self, case)
+
+    def runs(self, job: Job) -> Kernel | None:
+        """Return what plays many runs of a job in compiled code; None if nothing does, or one segment after another."""
+        from cloneproof.mechanisms.bandits.kernel import bandit_kernel  # late: kernels read what is defined here
+        from cloneproof.mechanisms.committing.kernel import block_kernel
+        from cloneproof.mechanisms.reservoir.kernel import reservoir_kernel
+
+        if job.market.segments:
+            return None
+        if self.draws:
+            return reservoir_kernel(self, job)
+        return block_kernel(self, job) or bandit_kernel(self, job)
 
     def in_segment(self, name: str) -> Mechanism:
         """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""

@@ -13,13 +13,15 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloneproof._lib.checks import HORIZON_LIMIT, count, known, listed
 from cloneproof.errors import MechanismError, NobodyLeftError, PausedError, SessionError, brief
 from cloneproof.market.market import MOST_ARMS, check_name
 from cloneproof.market.rewards import RewardFamily
-from cloneproof.mechanisms.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.mechanism import Mechanism
 
 MOST_WEIGHT: Final = 1000  # of an arm
 JOINED_KEYS: Final = 1 << 31  # of agents whose draws have a value mixed in; a key has 32 bits

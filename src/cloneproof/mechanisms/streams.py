@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cloneproof._lib.checks import count
 from cloneproof._lib.randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError
 from cloneproof.laws.logarithm import log, log_ratio
-from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.registration import Allocation
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.mechanism import Mechanism
 
 SEED_LIMIT: Final = 1 << 63
 KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from it

@@ -15,9 +15,10 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,17 +35,9 @@ from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.market.toml import market_to_toml
 from cloneproof.runs.deadline import Deadline, notebook_line, raises_interrupts
 from cloneproof.runs.estimate import BoundsName, Evaluation
-from cloneproof.runs.job import (
-    ROUNDS_IN_PYTHON,
-    Job,
-    Outcomes,
-    SamplingJob,
-    check_sums,
-    reference_outcomes,
-)
+from cloneproof.runs.job import check_sums
+from cloneproof.runs.kernel import ROUNDS_IN_PYTHON, ChunkOutcomes, Outcomes, Runs
 from cloneproof.runs.native import library
-from cloneproof.runs.outcomes import outcomes as outcomes_of_runs
-from cloneproof.runs.outcomes import seconds_of_run, slow_reason
 from cloneproof.runs.statistics import (
     Estimands,
     RunTotals,
@@ -63,7 +56,6 @@ Submit = Callable[..., Future[T]]
 CHUNK_SECONDS = 0.1  # far above the overhead of a chunk (under 1 ms), and short enough to stop soon when asked to
 LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
 FIRST_PATIENCE = 1.0  # seconds by which a first chunk may exceed the budget: even a short budget gets some runs
-J = TypeVar("J", bound=SamplingJob[Any])
 ENOUGH: Final = 100  # runs, or pairs of runs, that a budget must allow for a horizon to fit it (`fitting_horizon`)
 ROUND_NUMBERS: Final = (5, 2, 1)  # a horizon that fits is one of these times a power of ten
 RUNS, FEW_RUNS = 1000, 50  # by default, if no runs and no seconds are given: with the compiled kernels, and without
@@ -123,24 +115,24 @@ def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTot
     return totals, "budget" if stopped == "runs" and limit != wanted else stopped
 
 
-def run_cost(job: SamplingJob[Any]) -> float:
+def run_cost(runs: Runs) -> float:
     """Return seconds of work of a run, where work is counted."""
-    return run_seconds(job) if is_counted() else 0.0
+    return run_seconds(runs) if is_counted() else 0.0
 
 
-def run_seconds(job: SamplingJob[Any]) -> float:
+def run_seconds(runs: Runs) -> float:
     """Estimate the seconds that a usual core takes for a run."""
-    if not isinstance(job, Job) or not kernels_installed():
-        return job.market.horizon / ROUNDS_IN_PYTHON
-    return sum(map(seconds_of_run, job.parts))
+    if not kernels_installed():
+        return runs.job.market.horizon / ROUNDS_IN_PYTHON
+    return sum(part.kernel.seconds for part in runs.parts)
 
 
-def nothing_sampled(jobs: Sequence[SamplingJob[Any]], clock: Deadline) -> OutOfTimeError:
+def nothing_sampled(drawn: Sequence[Runs], clock: Deadline) -> OutOfTimeError:
     """Return the error of a question without a single run, or pair of runs: what one takes, and which horizon fits."""
-    horizon, budget = jobs[0].market.horizon, clock.budget or clock.limit or 0.0
-    usual = sum(map(run_seconds, jobs))
+    horizon, budget = drawn[0].job.market.horizon, clock.budget or clock.limit or 0.0
+    usual = sum(map(run_seconds, drawn))
     took = max(usual, budget)  # a black box may be slower than the usual one
-    what = "one run" if len(jobs) == 1 else "one pair of runs"
+    what = "one run" if len(drawn) == 1 else "one pair of runs"
     about = f"{'about' if usual > budget else 'more than'} {f'{took:,.0f}' if took >= 10 else f'{took:.2g}'}"
     return OutOfTimeError(
         f"nothing was sampled in {clock.words}: {what} of {horizon:,} rounds takes {about} s",
@@ -351,39 +343,34 @@ def _is_look(count: int) -> bool:
     return next(looks(count)) == count
 
 
-ChunkOutcomes = Callable[[J, int, int], Outcomes]  # of a job, (first run, count)
-
-
 def kernels_installed() -> bool:
     """Whether the kernels are there: they are built with the package where there is a C++ compiler."""
     return library.missing() is None
 
 
-def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Return the outcomes by the fastest kernel.
+def kernel_outcomes(runs: Runs, first: int, count: int) -> Outcomes:
+    """Return the outcomes by the fastest kernel, before the time of the engines is over."""
+    check_sums(runs.job)
+    return by_deadline(_played, runs, first, count)
 
-    Without the kernels the reference simulator plays the runs: the same law, far slower.
-    """
-    check_sums(job)
-    if not kernels_installed():
-        return reference_outcomes(job, first, count)
-    return by_deadline(outcomes_of_runs, job, first, count)
+
+def _played(runs: Runs, first: int, count: int) -> Outcomes:
+    return runs(first, count)
 
 
 def sample(
-    job: J,
+    drawn: Runs,
     runs: int | None = None,
     confidence: float = 0.99,
     seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
     *,
-    outcomes: ChunkOutcomes[J],
+    outcomes: ChunkOutcomes,
     parallel: bool = True,
     chunk: int | None = None,
     bounds: BoundsName = "asymptotic",
     largest: int = LARGEST_CHUNK,
-    cost: Callable[[J], float] = run_cost,
 ) -> Evaluation:
     """Sample payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
@@ -391,9 +378,10 @@ def sample(
     kernels).
     """
     check_sampling(runs, confidence, seconds, threads)
-    names = [agent.name for agent in job.market.agents]
-    paid = with_sum([payoff_bounds(part.market) for part in job.parts])
-    lost = with_sum([regret_bounds(part.market) for part in job.parts])
+    market, parts = drawn.job.market, drawn.parts
+    names = [agent.name for agent in market.agents]
+    paid = with_sum([payoff_bounds(part.job.market) for part in parts])
+    lost = with_sum([regret_bounds(part.job.market) for part in parts])
     ranges = tuple(chain(*((*(one,) * len(names), other) for one, other in zip(paid, lost, strict=True))))
     plan = RunPlan(
         limit=limit_of(runs, seconds, 1),
@@ -403,39 +391,38 @@ def sample(
         report=progress,
         parallel=parallel,
         largest=largest,
-        cost=cost(job),
+        cost=run_cost(drawn),
     )
     clock = Deadline(seconds)
-    totals, stopped = drive(partial(_rows, outcomes, job), RunTotals.empty(Estimands(ranges)), plan)
+    totals, stopped = drive(partial(_rows, outcomes, drawn), RunTotals.empty(Estimands(ranges)), plan)
     if not totals.runs and stopped == "budget":
-        raise nothing_sampled([job], clock)
-    numbers = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
+        raise nothing_sampled([drawn], clock)
+    numbers = totals.estimates(confidence, f"{totals.runs} runs, seed {drawn.job.seed}", bounds)
     notes: tuple[str, ...] = ()
     if stopped in PARTIAL:
         why = "the budget is spent" if stopped == "budget" else "interrupted"
         notes = (f"{why}: partial result of {totals.runs}{'' if runs is None else f' of {runs}'} runs",)
-    if isinstance(job, Job) and kernels_installed():  # a black box is slow by itself
-        reasons = dict.fromkeys(map(slow_reason, job.parts))
+    if kernels_installed():
+        reasons = dict.fromkeys(part.kernel.slow for part in parts)
         notes += tuple(reason for reason in reasons if reason is not None)
-    whole, *parts = (
+    whole, *by_segment = (
         Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", (), stopped in PARTIAL)
         for *payoffs, regret in in_groups(numbers, len(names) + 1)
     )
-    return replace(whole, notes=notes, by_segment=dict(zip(job.market.segments, parts, strict=True)) if parts else {})
+    return replace(whole, notes=notes, by_segment=dict(zip(market.segments, by_segment, strict=False)))
 
 
-def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
+def _rows(outcomes: ChunkOutcomes, drawn: Runs, first: int, count: int) -> FloatArray:
     """Return one row per run: every payoff, then the regret; of a market with segments, in all and in each."""
-    played = [outcomes(part, first, count) for part in job.parts]
+    played = [outcomes(part, first, count) for part in drawn.parts]
     return np.column_stack(with_sum([np.column_stack([chunk.payoff, chunk.regret]) for chunk in played]))
 
 
-def identity(job: SamplingJob[Any], *more: object) -> str:
-    """Return a short name of a job from its parts; the code of a user's function is not included."""
-    to_dict = getattr(job.mechanism, "to_dict", None)  # a black box has none
-    mechanism = to_dict() if to_dict is not None else type(job.mechanism).__name__
-    parts = [market_to_toml(job.market), mechanism, sorted(job.copies.items()), job.seed, job.strata, more]
-    return hashlib.sha256(json.dumps(parts, default=repr).encode()).hexdigest()[:16]
+def identity(runs: Runs, *more: object) -> str:
+    """Return a short name of runs from what they are of; the code of a user's function is not included."""
+    job = runs.job
+    parts = [market_to_toml(job.market), runs.mechanism.to_dict(), sorted(job.copies.items()), job.seed, job.strata]
+    return hashlib.sha256(json.dumps([*parts, more], default=repr).encode()).hexdigest()[:16]
 
 
 def limit_of(runs: int | None, seconds: float | None, strata: int) -> int | None:
@@ -473,17 +460,17 @@ DeviceName = Literal["auto", "cpu", "gpu"]
 
 
 class RunSource(NamedTuple):
-    """Source of the runs of a job: what plays them, whether in parallel, how many at a time, and notes about it."""
+    """Source of runs: what plays them, whether in parallel, how many at a time, and notes about it."""
 
-    outcomes: ChunkOutcomes[Job]
+    outcomes: ChunkOutcomes
     parallel: bool = True
     largest: int = LARGEST_CHUNK
     notes: tuple[str, ...] = ()
 
-    def ahead(self) -> ChunkOutcomes[Job]:
-        """Return the outcomes for a race of many jobs; on a GPU, runs are drawn ahead and kept."""
-        if self.outcomes is kernel_outcomes:
-            return kernel_outcomes
+    def ahead(self) -> ChunkOutcomes:
+        """Return the outcomes for a race of many worlds; on a GPU, runs are drawn ahead and kept."""
+        if self.largest < CARD_CHUNK:
+            return self.outcomes
         from cloneproof.runs.gpu.launch import ReadAheadRuns
 
         return ReadAheadRuns()
@@ -499,22 +486,35 @@ def checked_device(device: object) -> DeviceName:
     return name
 
 
-def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> RunSource:
-    """Say where to draw these jobs: `auto` takes a GPU if it plays all of them and is done sooner than the cores.
+@contextmanager
+def run_source(
+    drawn: Sequence[Runs],
+    runs: int | None = None,
+    device: DeviceName = "cpu",
+    threads: int | None = None,
+    seconds: float | None = None,
+) -> Iterator[RunSource]:
+    """Say where to draw these runs: `auto` takes a GPU if it plays all of them and is done sooner than the cores.
 
-    >>> from cloneproof import Agent, Market, Point, mechanism
-    >>> job = Job(Market([Agent("ana", 1, Point(0.5))], horizon=9), mechanism("ucb1"), {"ana": (1,)})
-    >>> run_source("cpu", [job], 1000).notes
-    ()
+    Policies are played in as many processes as there are threads, for so many seconds.
     """
+    opens = by_deadline(lambda: drawn[0].kernel.opens)
+    if opens is None:
+        yield _source(drawn, runs, device)
+        return
+    with opens(threads, seconds) as outcomes:
+        yield RunSource(outcomes, parallel=False)
+
+
+def _source(drawn: Sequence[Runs], runs: int | None, device: DeviceName) -> RunSource:
     cores = RunSource(kernel_outcomes, notes=() if kernels_installed() else (f"{SLOW}{library.missing()}",))
     if device == "cpu" or (device == "auto" and find_spec("cupy") is None):
         return cores
-    listed = [part for job in jobs for part in job.parts]
     from cloneproof.runs.gpu.launch import card, gpu_outcomes, why_no_card
-    from cloneproof.runs.gpu.records import card_pays, refusal
+    from cloneproof.runs.gpu.records import card_pays
 
-    reasons = [reason for reason in map(refusal, listed) if reason is not None]
+    listed = [part for each in drawn for part in each.parts]
+    reasons = [part.kernel.card for part in listed if isinstance(part.kernel.card, str)]
     if reasons:
         told = f"drawn on the CPU, not on the GPU: {reasons[0]}"
         return cores if device == "auto" else cores._replace(notes=(told,))

@@ -10,10 +10,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import EngineError
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.runs import sampler
 from cloneproof.runs.gpu import launch, records
-from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import outcomes
+from cloneproof.runs.kernel import CardPlan
 from support.host_kernels import HostKernels, needs_compiler
 
 MARKET = cp.Market(
@@ -81,33 +81,34 @@ def test_an_audit_on_the_card_has_the_sums_of_one_on_a_cpu(as_card):
 @needs_compiler
 def test_runs_of_a_race_are_drawn_ahead_in_one_launch(as_card):
     jobs = [
-        Job(MARKET, cp.mechanism("thompson"), {"ana": copies, "bo": (1,)}, 7) for copies in ((1, 1), (2, 1), (3, 3))
+        runs_of(MARKET, cp.mechanism("thompson"), {"ana": copies, "bo": (1,)}, 7) for copies in ((1, 1), (2, 1), (3, 3))
     ]
     ahead = launch.ReadAheadRuns()
     ahead.expect(jobs)
     assert as_card.launches == 1
     for job in jobs:
         for first, count in ((0, 5), (200, 100)):
-            assert np.array_equal(ahead(job, first, count).rows, outcomes(job, first, count).rows)
+            assert np.array_equal(ahead(job, first, count).rows, job(first, count).rows)
 
 
 @needs_compiler
 def test_a_wrong_bonus_would_be_noticed(monkeypatch):
     """The comparison can fail: a root that is off by one part in a thousand changes decisions."""
-    job = Job(MARKET.with_horizon(400), cp.mechanism("ucb1"), {"ana": (3, 2), "bo": (2,)}, 1)
+    job = runs_of(MARKET.with_horizon(400), cp.mechanism("ucb1"), {"ana": (3, 2), "bo": (2,)}, 1)
     runs = records.RunRange(job, 0, 64)
     right = launch.play_ranges(HostKernels(), [runs])[0]
-    assert np.array_equal(right.payoff, outcomes(*runs).payoff)
-    table = records.whole_bonus(job.mechanism.arm, 400)
+    assert np.array_equal(right.payoff, job(0, 64).payoff)
+    table = records.whole_bonus(job.kernel.card.arm, 400)
     wrong = table._replace(roots=(table.roots * (1 + 1e-3)).astype(np.uint32))
     monkeypatch.setattr(records, "whole_bonus", lambda rule, horizon: wrong)
     assert not np.array_equal(launch.play_ranges(HostKernels(), [runs])[0].payoff, right.payoff)
 
 
 def test_auto_stays_on_the_cpu_where_nothing_is_installed():
-    job = Job(MARKET, cp.mechanism("ucb1"), {"ana": (1, 1), "bo": (1,)})
-    assert records.refusal(job) is None
-    assert sampler.run_source("cpu", [job], None).notes == ()
+    job = runs_of(MARKET, cp.mechanism("ucb1"), {"ana": (1, 1), "bo": (1,)})
+    assert isinstance(job.kernel.card, CardPlan)
+    with sampler.run_source([job]) as source:
+        assert source.notes == ()
 
 
 def auto_on_card(monkeypatch, name, horizon, runs, copies=1, **options):
@@ -116,8 +117,9 @@ def auto_on_card(monkeypatch, name, horizon, runs, copies=1, **options):
     installed.__spec__ = ModuleSpec("cupy", None)
     monkeypatch.setitem(sys.modules, "cupy", installed)
     monkeypatch.setattr(sampler, "available_threads", lambda: 2)
-    job = Job(MARKET.with_horizon(horizon), cp.mechanism(name, **options), {"ana": (copies, copies), "bo": (1,)})
-    return sampler.run_source("auto", [job], runs).notes != ()
+    job = runs_of(MARKET.with_horizon(horizon), cp.mechanism(name, **options), {"ana": (copies, copies), "bo": (1,)})
+    with sampler.run_source([job], runs, "auto") as source:
+        return source.notes != ()
 
 
 @needs_compiler

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cloneproof.runs.gpu.launch import card, play_ranges, why_no_card
-from cloneproof.runs.gpu.records import RunRange, refusal
-from cloneproof.runs.outcomes import outcomes
+from cloneproof.runs.gpu.records import RunRange
+from cloneproof.runs.kernel import CardPlan
 from support.host_kernels import HostKernels, needs_compiler
 from support.random_jobs import random_job
 
@@ -28,10 +28,10 @@ def hosts():
 @pytest.mark.parametrize("begin", range(0, JOBS, BATCH))
 def test_payoffs_and_regrets_are_the_cpus_to_the_last_bit(host, begin):
     ranges = [RunRange(random_job(number), FIRST, COUNT) for number in range(begin, min(begin + BATCH, JOBS))]
-    assert not [refusal(each.job) for each in ranges if refusal(each.job)]
+    assert all(isinstance(each.runs.kernel.card, CardPlan) for each in ranges)
     different = []
     for number, (each, mine) in enumerate(zip(ranges, play_ranges(host(), ranges), strict=True), begin):
-        theirs = outcomes(*each)
+        theirs = each.runs(each.first, each.number)
         if not all(map(np.array_equal, mine, theirs)):
-            different.append((number, each.job.mechanism.name))
+            different.append((number, each.runs.mechanism.name))
     assert different == []

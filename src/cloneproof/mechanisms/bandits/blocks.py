@@ -11,15 +11,18 @@ allowed for it in every bound (tests/evaluation/test_posterior_blocks.py).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from cloneproof._lib.arrays import FloatArray, IntArray, WordArray
-from cloneproof.runs.job import Job, Outcomes
+from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import Kernel, RunResults, arm_table, filled
+from cloneproof.runs.native.records import IN_BLOCKS
 
 if TYPE_CHECKING:
-    from cloneproof.runs.results import RunResults
+    from cloneproof.mechanisms.mechanism import Mechanism
 
 PART: Final = 1 / 16  # of the rounds before a block
 LOOKS: Final = 32  # posterior draws of each arm in a block
@@ -27,17 +30,18 @@ ERROR: Final = 0.02  # of the payoff with copies, which is allowed for
 DRAW_SECONDS, BLOCK_SECONDS = 1e-7, 3e-5  # of a usual core, for a posterior draw and for the rest of a block
 
 
-def posterior_blocks_apply(job: Job) -> bool:
-    """Whether a job is Thompson sampling over all arms on rewards of 0 and 1, to a fixed end, in every segment."""
-    return all(map(_applies, job.parts))
-
-
-def _applies(job: Job) -> bool:
-    mechanism, market = job.mechanism, job.market
+def posterior_blocks(mechanism: Mechanism, job: Job) -> Kernel | None:
+    """Return what plays Thompson sampling over all arms on coins in blocks; None for anything else."""
     plain = mechanism.flat and mechanism.never_clears and mechanism.scoring.counts_all
     rule = mechanism.arm
     usual = rule.index == "posterior" and not (rule.explore or rule.commits or rule.draws)
-    return plain and usual and market.family.law == "coin" and not market.places and market.ends == "at-horizon"
+    if not plain or not usual or job.market.family.law != "coin":
+        return None
+    blocks = blocks_of(job.market.horizon, job.arms)
+    prior = rule.options.get("alpha", 1.0), rule.options.get("beta", 1.0)
+    seconds = len(blocks) * (BLOCK_SECONDS + LOOKS * job.arms * DRAW_SECONDS)
+    play = partial(filled, partial(_play, job, blocks, prior), job)
+    return Kernel("posterior blocks", play, seconds, IN_BLOCKS, bias=ERROR)
 
 
 def blocks_of(horizon: int, arms: int) -> list[int]:
@@ -53,27 +57,15 @@ def blocks_of(horizon: int, arms: int) -> list[int]:
     return blocks
 
 
-def posterior_seconds(job: Job) -> float:
-    """Estimate how long a usual core takes for a run."""
-    arms = sum(map(sum, job.copies.values()))
-    return sum(
-        len(blocks_of(part.market.horizon, arms)) * (BLOCK_SECONDS + LOOKS * arms * DRAW_SECONDS) for part in job.parts
-    )
-
-
-def posterior_block_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Play runs first, .., first + count - 1; a run has random numbers of its own."""
-    from cloneproof.runs.results import played
-
-    return played(_play, job, first, count)
-
-
-def _play(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
-    from cloneproof.runs.results import arm_table
-
-    arms, options = arm_table(job, True), job.mechanism.arm.options
-    prior = options.get("alpha", 1.0), options.get("beta", 1.0)
-    blocks = blocks_of(job.market.horizon, len(arms))
+def _play(
+    job: Job,
+    blocks: list[int],
+    prior: tuple[float, float],
+    means: FloatArray,
+    streams: WordArray,
+    results: RunResults,
+) -> None:
+    arms = arm_table(job, True)
     for run, stream in enumerate(streams):
         pulls, clicks = _pulls_and_clicks(means[run, arms["column"]], blocks, prior, np.random.default_rng(int(stream)))
         np.add.at(results.payoff[run], arms["agent"], clicks)

@@ -1,22 +1,34 @@
-"""Bandits of one level or two, round by round: a job as records for `native/stepping.h`."""
+"""Bandits of one level or two, round by round or page by page: records for `native/stepping.h`, `ranked_pages.h`."""
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
-from itertools import accumulate, chain
-from typing import Final, Literal
+from collections.abc import Callable
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from cloneproof._lib.arrays import FloatArray, WordArray
-from cloneproof.laws.logarithm import ENDS, HEIGHTS, WITHIN, ln
-from cloneproof.mechanisms.bandits import own_rules
-from cloneproof.mechanisms.bandits.rule import IndexKind, Rule
-from cloneproof.runs.job import Job, once_a_job
-from cloneproof.runs.native.library import KernelRecord, call, record
-from cloneproof.runs.native.records import ORDERS, arms_record, chunk_record, family_record, unit_of
-from cloneproof.runs.results import RunResults
+from cloneproof.mechanisms.bandits.blocks import posterior_blocks
+from cloneproof.mechanisms.bandits.rule import IndexKind, PriorityInputs, Rule
+from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import CardPlan, CardRule, Kernel
+from cloneproof.runs.native import own
+from cloneproof.runs.native.library import KernelRecord, record
+from cloneproof.runs.native.records import (
+    NOT_ON_CARDS,
+    ORDERS,
+    arms_record,
+    family_record,
+    logarithm_table,
+    native_kernel,
+    start_seconds,
+    unit_of,
+    ziggurat,
+)
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.mechanism import Mechanism
 
 KINDS: Final[tuple[IndexKind, ...]] = (
     "ucb", "kl-ucb", "steady-ucb", "steady-kl-ucb", "mean", "none", "posterior", "epsilon-greedy", "own",
@@ -25,29 +37,56 @@ KINDS: Final[tuple[IndexKind, ...]] = (
 Bandit = Literal["ucb", "thompson", "epsilon-greedy"]
 LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
 MOST_LEADING: Final = 100_000  # arms of UCB
+MOST_PAGES: Final = 10**8  # that are stepped one by one
 USES_LOGARITHM: Final = ("ucb", "kl-ucb", "own")  # or may, as a user's function
+LOOKS_NS: Final = {
+    "ucb": (20.0, 4.0, 15.0),
+    "epsilon-greedy": (10.0, 1.4, 12.0),
+    "posterior": (0.0, 40.0, 45.0),
+    "kl-ucb": (100.0, 20.0, 700.0),
+    "steady-kl-ucb": (100.0, 20.0, 500.0),
+}
+"""Nanoseconds of a usual core, as measured over the catalogue: for a round and for each candidate that it looks at, and
+on pages for each candidate. Of what is not listed, any other rule's."""
+OTHER_NS: Final = (200.0, 40.0, 70.0)
 
 
-def stepping_applies(job: Job) -> bool:
-    """Whether the kernel knows the rules and the rewards, or compiles them; all arms count, and all rewards."""
-    mechanism = job.mechanism
-    plain = not mechanism.draws and mechanism.scoring.counts_all
-    if not plain or any(rule.index not in KINDS or rule.siblings for rule in mechanism.rules):
-        return False
-    there = [rule for rule in mechanism.rules if rule.index == "own"]
+def bandit_kernel(mechanism: Mechanism, job: Job) -> Kernel | None:
+    """Return what plays a bandit: pages or rounds, bit for bit as sessions do; in blocks where a bias will do.
+
+    None where a rule or a family of rewards is not known and does not compile.
+    """
+    known = all(rule.index in KINDS and not rule.siblings for rule in mechanism.rules)
+    if job.market.ends == "at-random" or not known or not mechanism.scoring.counts_all:
+        return None
+    if job.market.places:
+        return ranked_pages(mechanism, job)
+    in_blocks = posterior_blocks(mechanism, job) if job.rough else None
+    if in_blocks is not None:
+        return in_blocks
     family = job.market.family
-    return all(map(own_rules.compiles, there)) and (family.law != "own" or own_rules.compiles(family))
+    ours = [rule for rule in mechanism.rules if rule.index == "own"]
+    makes: list[Callable[[], object]] = [partial(own.compiled_rule, _looked(rule)) for rule in ours]
+    if family.law == "own":
+        makes.append(partial(own.compiled_quantile, family.quantile, family.parameters))
+    return stepping(mechanism, job) if all(map(own.compiles, makes)) else None
 
 
-def play_stepping(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
-    """Play runs of a job: payoffs are bits of `simulate_run`."""
-    call("play_stepping", *_records(job), chunk_record(means, streams, results))
+def stepping(mechanism: Mechanism, job: Job) -> Kernel:
+    """Return what plays rounds one by one."""
+    return native_kernel(
+        "stepping",
+        "play_stepping",
+        job,
+        partial(_stepping_records, mechanism, job),
+        stepped_seconds(mechanism, job),
+        card_plan(mechanism, job),
+    )
 
 
-@once_a_job
-def _records(job: Job) -> tuple[KernelRecord, KernelRecord]:
+def _stepping_records(mechanism: Mechanism, job: Job) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `SteppingPlan` of `stepping.h`."""
-    mechanism, horizon = job.mechanism, job.market.horizon
+    horizon = job.market.horizon
     rules = [rule_record(rule, job) for rule in mechanism.rules]
     epochs = mechanism.flat_epochs(horizon) if mechanism.flat_restart else []
     plan = record(
@@ -65,11 +104,42 @@ def _records(job: Job) -> tuple[KernelRecord, KernelRecord]:
     return arms_record(job, mechanism.flat), plan
 
 
+def ranked_pages(mechanism: Mechanism, job: Job) -> Kernel | None:
+    """Return what plays pages of several places, of built-in rules on coins."""
+    market = job.market
+    known = mechanism.ranks_pages and all(rule.index != "own" for rule in mechanism.rules)
+    if not known or market.family.law != "coin" or market.horizon > MOST_PAGES:
+        return None
+    records = partial(_pages_records, mechanism, job)
+    return native_kernel("ranked pages", "play_ranked_pages", job, records, stepped_seconds(mechanism, job))
+
+
+def _pages_records(mechanism: Mechanism, job: Job) -> tuple[KernelRecord, KernelRecord]:
+    """Return the arms and `RankedPlan` of `ranked_pages.h`."""
+    rules = [rule_record(rule, job) for rule in mechanism.rules]
+    plan = record(
+        "RankedPlan",
+        horizon=job.market.horizon,
+        flat=mechanism.flat,
+        one_each=mechanism.one_place_each,
+        upper=rules[0],
+        lower=rules[-1],
+        attention=np.array(job.market.places),
+    )
+    return arms_record(job, mechanism.flat), plan
+
+
+def _looked(rule: Rule) -> own.Looked:
+    """Return a rule of somebody's own as what is compiled."""
+    bound = None if rule.randomised else rule.bound
+    return own.Looked(PriorityInputs, rule.priority, bound, rule.exceeds, rule.parameters)
+
+
 def rule_record(rule: Rule, job: Job) -> KernelRecord:
     """Return `RuleNumbers` of `rules.h`. Rounds of exploration are cut at T + 1, which changes no run."""
     horizon, mine = job.market.horizon, rule.index == "own"
     one, other = [*([] if mine else rule.parameters), *([1.0, 1.0] if rule.index == "posterior" else [0.0, 0.0])][:2]
-    priority, bound, exceeds, priorities = own_rules.compiled_rule(rule) if mine else (0, 0, 0, 0)
+    priority, bound, exceeds, priorities = own.compiled_rule(_looked(rule)) if mine else (0, 0, 0, 0)
     return record(
         "RuleNumbers",
         kind=KINDS.index(rule.index),
@@ -93,30 +163,34 @@ def rule_record(rule: Rule, job: Job) -> KernelRecord:
     )
 
 
-@lru_cache(maxsize=4)
-def logarithm_table(horizon: int) -> FloatArray:
-    """Return ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
-    return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)
+def stepped_seconds(mechanism: Mechanism, job: Job) -> float:
+    """Return the seconds of a run: each level that chooses looks at its candidates, in a round or on a page."""
+    pages, agents = len(job.market.places), len(job.copies)
+    own_arms = job.arms / agents * max(1, pages)
+    if all(rule.commits for rule in mechanism.rules):
+        return start_seconds(job) + 3e-7 * job.arms
+    skips = pages > 0 or usual_bandit(mechanism, job) in ("ucb", "epsilon-greedy")
+    total = 0.0
+    levels = (job.arms,) if mechanism.flat else (agents, own_arms)
+    for rule, candidates in zip(mechanism.rules, levels, strict=True):
+        stepped = rule.index in ("ucb", "epsilon-greedy") and not skips
+        of_round, of_candidate, on_page = OTHER_NS if stepped else LOOKS_NS.get(rule.index, OTHER_NS)
+        if not rule.commits:
+            total += candidates * on_page if pages else of_round + candidates * of_candidate
+    return start_seconds(job) + 1e-9 * job.market.horizon * total
 
 
-@lru_cache(maxsize=1)
-def ziggurat() -> FloatArray:
-    """Return ends and inner parts of the layers in turn, then their heights."""
-    layers = np.stack([ENDS, WITHIN], axis=1).ravel()
-    return np.concatenate([layers, HEIGHTS])
-
-
-def usual_bandit(job: Job) -> Bandit | None:
+def usual_bandit(mechanism: Mechanism, job: Job) -> Bandit | None:
     """Say which usual bandit a job of the stepping kernel is: one of those that have a kernel of a GPU, or None.
 
     UCB also with two levels, and its sums are those by original.
     """
-    mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
+    rule, family = mechanism.arm, job.market.family
     if not mechanism.never_clears or not mechanism.scoring.counts_all:
         return None
     if _has_table(rule) and (mechanism.flat or _has_table(mechanism.rules[0])):
         known = family.law in ("coin", "point")
-        within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
+        within = job.market.horizon <= LONGEST and job.arms <= MOST_LEADING
         return "ucb" if known and within else None
     flat = mechanism.flat and family.law == "coin"
     usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
@@ -129,3 +203,20 @@ def _has_table(rule: Rule) -> bool:
     """Whether a rule is UCB as its table has it, with a constant for which no float overflows or vanishes."""
     usual = rule.index == "ucb" and rule.explore == 1 and rule.order == "round-robin"
     return usual and not rule.commits and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9
+
+
+def card_plan(mechanism: Mechanism, job: Job) -> CardPlan | str:
+    """Return what a GPU plays of a bandit that is stepped, or why none does."""
+    usual, arm = usual_bandit(mechanism, job), mechanism.arm
+    kl_ucb = mechanism.flat and arm.index == "kl-ucb" and not arm.commits and arm.explore == 1
+    if usual is None and not (kl_ucb and job.market.family.law == "coin" and mechanism.never_clears):
+        return NOT_ON_CARDS
+    if job.market.horizon > LONGEST or job.arms > MOST_LEADING:
+        return f"the GPU takes at most {LONGEST:,} rounds and {MOST_LEADING:,} arms"
+    above = None if mechanism.agent is None else _on_card(mechanism.agent)
+    return CardPlan(usual or "kl-ucb", _on_card(arm), above)
+
+
+def _on_card(rule: Rule) -> CardRule:
+    constant = float(rule.parameters[0]) if rule.parameters else 0.0
+    return CardRule(constant, rule.clock == "completed")

@@ -3,55 +3,61 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from cloneproof._lib.arrays import FloatArray, IntArray, WordArray
-from cloneproof.runs.job import Job, Outcomes, once_a_job
-from cloneproof.runs.native.library import KernelRecord, call, record
-from cloneproof.runs.native.records import ORDERS, arms_record, chunk_record, family_record
-from cloneproof.runs.results import RunResults, played
+from cloneproof._lib.arrays import IntArray
+from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import Kernel, Outcomes
+from cloneproof.runs.native.library import KernelRecord, record
+from cloneproof.runs.native.records import (
+    IN_BLOCKS,
+    ORDERS,
+    arms_record,
+    family_record,
+    native_kernel,
+    start_seconds,
+)
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.mechanism import Mechanism
 
 LAWS: Final = ("coin", "point", "normal")  # families whose rewards add up in law
 
 
-def blocks_apply(job: Job) -> bool:
-    """Whether every level explores and then commits (or agents are chosen uniformly) on rewards that add up in law."""
-    mechanism = job.mechanism
-    return mechanism.scoring.counts_all and mechanism.uncommitted_part is None and job.market.family.law in LAWS
+def block_kernel(mechanism: Mechanism, job: Job) -> Kernel | None:
+    """Return what plays levels that explore and then commit (or draw agents uniformly); None where rewards need steps.
+
+    Every level commits, and rewards add up in law.
+    """
+    commits = mechanism.scoring.counts_all and mechanism.uncommitted_part is None
+    if not commits or job.market.family.law not in LAWS or job.market.places or job.market.ends == "at-random":
+        return None
+    return _kernel(mechanism, job, np.zeros(0, np.int64))
 
 
-def play_blocks(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
-    """Play runs of a job to which blocks apply."""
-    _play(job, means, streams, results, np.zeros(0, np.int64))
-
-
-def blocks_of_run(job: Job, run: int) -> tuple[Outcomes, IntArray]:
+def blocks_of_run(mechanism: Mechanism, job: Job, run: int) -> tuple[Outcomes, IntArray]:
     """Play one run; return it and its blocks as rows (arm, pulls, sum), by arm: sums are in units of the rewards."""
-    _, plans = _records(job)
-    trace = np.zeros(3 * (1 + len(plans) * (3 * sum(map(sum, job.copies.values())) + 3)), np.int64)
-    outcomes = played(partial(_play, trace=trace), job, run, 1)
+    epochs = len(mechanism.flat_epochs(job.market.horizon))
+    trace = np.zeros(3 * (1 + epochs * (3 * job.arms + 3)), np.int64)
+    outcomes = _kernel(mechanism, job, trace).play(run, 1)
     return outcomes, trace[3 : 3 + 3 * trace[0]].reshape(-1, 3)
 
 
-def _play(job: Job, means: FloatArray, streams: WordArray, results: RunResults, trace: IntArray) -> None:
-    arms, plans = _records(job)
-    blocks = record("BlockJob", epochs=len(plans), plans=np.array([plan.address for plan in plans]), trace=trace)
-    call("play_blocks", arms, blocks, chunk_record(means, streams, results))
+def _kernel(mechanism: Mechanism, job: Job, trace: IntArray) -> Kernel:
+    seconds = start_seconds(job) + 3e-7 * job.arms
+    return native_kernel("blocks", "play_blocks", job, partial(_records, mechanism, job, trace), seconds, IN_BLOCKS)
 
 
-@once_a_job
-def _records(job: Job) -> tuple[KernelRecord, list[KernelRecord]]:
-    """Return the arms, and the plan of each epoch."""
-    return arms_record(job, job.mechanism.flat), _plans(job, family_record(job))
+def _records(mechanism: Mechanism, job: Job, trace: IntArray) -> tuple[KernelRecord, KernelRecord]:
+    """Return the arms and `BlockJob` of `blocks.h`: a plan for each epoch.
 
-
-def _plans(job: Job, family: KernelRecord) -> list[KernelRecord]:
-    """Return `BlockPlan` of `blocks.h` for each epoch. Rounds of exploration are cut at T + 1, which changes no run."""
-    mechanism = job.mechanism
+    Rounds of exploration are cut at T + 1, which changes no run.
+    """
+    family = family_record(job)
     first = 1 if mechanism.flat_restart else 0
-    return [
+    plans = [
         record(
             "BlockPlan",
             horizon=rounds,
@@ -67,3 +73,6 @@ def _plans(job: Job, family: KernelRecord) -> list[KernelRecord]:
         )
         for version, (rounds, explore) in enumerate(mechanism.flat_epochs(job.market.horizon), first)
     ]
+    addresses = np.array([plan.address for plan in plans])
+    blocks = record("BlockJob", epochs=len(plans), plans=addresses, trace=trace)
+    return arms_record(job, mechanism.flat), KernelRecord(blocks.words, (*blocks.kept, plans))

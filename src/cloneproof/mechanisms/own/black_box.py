@@ -32,7 +32,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import accumulate, repeat
@@ -49,7 +49,11 @@ from cloneproof._lib.processes import process_pool
 from cloneproof._lib.randomness import substream, uniform
 from cloneproof._lib.ticks import ONE
 from cloneproof.errors import EngineError, OutOfTimeError, brief
-from cloneproof.evaluation.reference import (
+from cloneproof.market.market import check_no_positions
+from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import ROUNDS_IN_PYTHON, ChunkOutcomes, Kernel, Outcomes, Runs, outcomes_of
+from cloneproof.runs.tapes import (
     SESSION_STREAM,
     Run,
     TapedArm,
@@ -57,10 +61,8 @@ from cloneproof.evaluation.reference import (
     drawn_rates,
     served,
     taped_arms,
+    uniforms,
 )
-from cloneproof.market.market import check_no_positions
-from cloneproof.runs.deadline import Deadline
-from cloneproof.runs.job import Outcomes, SamplingJob, outcomes_of, uniforms
 
 CALL_LIMIT = 30.0  # seconds; a first call may have to load or compile something
 LONGEST = 200  # characters of someone else's message
@@ -162,6 +164,20 @@ class BlackBox:
     def __str__(self) -> str:
         return self.name
 
+    def runs(self, job: Job) -> Kernel:
+        """Return what plays runs of the policy: in this process, or in several."""
+        return Kernel(
+            "policy",
+            partial(black_box_outcomes, self, job),
+            job.market.horizon / ROUNDS_IN_PYTHON,
+            "a policy is played by Python",
+            opens=black_box_runs,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what tables and stores call it; its code is its own."""
+        return {"name": self.name, "policy": True}
+
 
 def _name_of(factory: Any) -> str:  # noqa: ANN401 (anything that can be called)
     while isinstance(factory, partial):
@@ -181,10 +197,6 @@ def exception_text(error: BaseException) -> str:
         text = ""
     text = text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-class BlackBoxJob(SamplingJob[BlackBox]):
-    """A market under a black box."""
 
 
 class CallTimeout(BaseException):
@@ -226,17 +238,17 @@ class CallLimit(AbstractContextManager["CallLimit"]):
 
 
 class Player:
-    """Plays the runs of a job whose mechanism is a black box; a run depends on the job and its number only."""
+    """Plays runs of a job by a black box; a run depends on the job and its number only."""
 
-    def __init__(self, job: BlackBoxJob, deadline: Deadline | None = None) -> None:
-        self.job, self.box = job, job.mechanism
+    def __init__(self, box: BlackBox, job: Job, deadline: Deadline | None = None) -> None:
+        self.box, self.job = box, job
         self.deadline = deadline or Deadline()
         self.limit = CallLimit(self.box.call_limit)
         self.previous: object = None
         self.number, self.round, self.call = 0, 0, "factory(view)"
 
     def run(self, run: int) -> Run:
-        """Play that run with the means, tapes and seed of `engines.reference`; may raise a `BlackBoxError`."""
+        """Play that run with the means, tapes and seed of the reference simulator; may raise a `BlackBoxError`."""
         job, market = self.job, self.job.market
         worlds = self._worlds(run)
         registered = {name: len(of_agent) for name, of_agent in worlds[0].items()}
@@ -377,7 +389,7 @@ def _play(message: bytes, runs: range) -> list[Run]:
         if len(_players) >= MOST_PLAYERS:
             _players.clear()
         try:
-            _players[message] = Player(pickle.loads(message))
+            _players[message] = Player(*pickle.loads(message))
         except Exception as error:
             raise UnsendableError(exception_text(error)) from None
     return [_players[message].run(run) for run in runs]
@@ -408,39 +420,39 @@ class Workers(AbstractContextManager["Workers"]):
                 manager.join(1.0)
         self.pool = None
 
-    def runs(self, job: BlackBoxJob, first: int, count: int, deadline: Deadline) -> list[Run]:
+    def runs(self, box: BlackBox, job: Job, first: int, count: int, deadline: Deadline) -> list[Run]:
         """Play the runs of a chunk; raise the error of the first that fails."""
-        message = _message(job)
+        message = _message(box, job)
         self.pool = self.pool or process_pool(self.processes)
         size = max(1, min(LARGEST_BATCH, count // (4 * self.processes)))
         end = first + count
         try:
             played = [self.pool.submit(_play, message, range(k, min(k + size, end))) for k in range(first, end, size)]
-            return [run for future in played for run in self._result(job, future, deadline)]
+            return [run for future in played for run in self._result(box, future, deadline)]
         except BaseException:
             self.close()  # what is under way is not wanted any more
             raise
 
-    def _result(self, job: BlackBoxJob, future: Future[list[Run]], deadline: Deadline) -> list[Run]:
+    def _result(self, box: BlackBox, future: Future[list[Run]], deadline: Deadline) -> list[Run]:
         try:
             return future.result(deadline.left)
         except TimeoutError:
-            raise OutOfTimeError(f"black box {job.mechanism.name!r} had no time to go on; give it more") from None
+            raise OutOfTimeError(f"black box {box.name!r} had no time to go on; give it more") from None
         except BrokenProcessPool:
             raise BlackBoxError(
-                f"black box {job.mechanism.name!r}: expected its worker processes to live, got the end of one; look "
+                f"black box {box.name!r}: expected its worker processes to live, got the end of one; look "
                 "for a crash in the policy, or leave threads out"
             ) from None
 
 
-def _message(job: BlackBoxJob) -> bytes:
+def _message(box: BlackBox, job: Job) -> bytes:
     """Serialise the job for a worker, or raise an `UnsendableError`.
 
     A worker imports the main module of its parent. A notebook or `python -c` has none to import, and a script without
     `if __name__ == "__main__"` would start again.
     """
     try:
-        message = pickle.dumps(job)
+        message = pickle.dumps((box, job))
     except Exception as error:
         raise UnsendableError(exception_text(error)) from None
     script = getattr(sys.modules["__main__"], "__file__", None)
@@ -459,9 +471,14 @@ def _is_guarded(script: Path) -> bool:
 
 
 def black_box_outcomes(
-    job: BlackBoxJob, first: int, count: int, workers: Workers | None = None, deadline: Deadline | None = None
+    box: BlackBox,
+    job: Job,
+    first: int,
+    count: int,
+    workers: Workers | None = None,
+    deadline: Deadline | None = None,
 ) -> Outcomes:
-    """Play runs first .. first + count - 1 of a job of a `BlackBox`; `OutOfTimeError` after the deadline.
+    """Play runs first .. first + count - 1 of a job by a `BlackBox`; `OutOfTimeError` after the deadline.
 
     Without workers they are played in this process. So is a job that cannot be sent: with a warning for a lambda, say,
     and silently for a notebook or a script without a main guard. One chunk at a time, since threads would share the
@@ -470,15 +487,15 @@ def black_box_outcomes(
     check_no_positions(job.market, "a black box")
     deadline = deadline or Deadline()
     if deadline.spent:
-        raise OutOfTimeError(f"black box {job.mechanism.name!r} had no time for run {first}; give it more")
-    player, runs = Player(job, deadline), list[Run]()
+        raise OutOfTimeError(f"black box {box.name!r} had no time for run {first}; give it more")
+    player, runs = Player(box, job, deadline), list[Run]()
     if workers is not None:
         try:
-            runs = workers.runs(job, first, count, deadline)
+            runs = workers.runs(box, job, first, count, deadline)
         except UnsendableError as refusal:
             if str(refusal):
                 warnings.warn(
-                    f"expected black box {job.mechanism.name!r} to be picklable for worker processes, got {refusal}; "
+                    f"expected black box {box.name!r} to be picklable for worker processes, got {refusal}; "
                     "define its factory in a module of its own; meanwhile the runs are played in this process",
                     stacklevel=2,
                 )
@@ -487,16 +504,16 @@ def black_box_outcomes(
 
 
 @contextmanager
-def black_box_runs(
-    threads: int | None, seconds: float | None = None
-) -> Iterator[Callable[[BlackBoxJob, int, int], Outcomes]]:
+def black_box_runs(threads: int | None, seconds: float | None = None) -> Iterator[ChunkOutcomes]:
     """Open a function that plays chunks, one at a time; several processes may share a chunk's runs.
 
     When the time is over, a running chunk stops between two calls of the policy with `OutOfTimeError`.
     """
     deadline = Deadline(None if is_counted() else seconds)
-    if threads is None or threads == 1:
-        yield partial(black_box_outcomes, deadline=deadline)
-    else:
-        with Workers(threads) as workers:
-            yield partial(black_box_outcomes, workers=workers, deadline=deadline)
+    with nullcontext() if threads is None or threads == 1 else Workers(threads) as workers:
+
+        def play(runs: Runs, first: int, count: int) -> Outcomes:
+            box: Any = runs.mechanism  # whose kernel asked for this
+            return black_box_outcomes(box, runs.job, first, count, workers, deadline)
+
+        yield play

@@ -1,26 +1,52 @@
-"""Mechanisms on slots, with or without a contest of champions: a job as records for `native/slots.h`."""
+"""Reservoirs, with or without a contest of champions: a job as records for `native/slots.h` and `laboratory.h`."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cloneproof._lib.arrays import FloatArray, WordArray
+import numpy as np
+
 from cloneproof._lib.ticks import ONE
+from cloneproof.mechanisms.bandits.kernel import stepped_seconds
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.reservoir.rank import rank_of
 from cloneproof.mechanisms.scores.champions import Champions
-from cloneproof.runs.job import Job, once_a_job
-from cloneproof.runs.native.library import KernelRecord, call, record
-from cloneproof.runs.native.records import arms_record, chunk_record, family_record, unit_of
-from cloneproof.runs.results import RunResults
+from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import Kernel
+from cloneproof.runs.native.library import KernelRecord, record
+from cloneproof.runs.native.records import (
+    IN_BLOCKS,
+    NOT_ON_CARDS,
+    arms_record,
+    family_record,
+    native_kernel,
+    start_seconds,
+    unit_of,
+)
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.mechanism import Mechanism
 
 TESTS, INDEX, BARS = range(3)
 CONTESTS: Final = ("steady-kl-ucb", "steady-ucb")
 MOST_STEPS: Final = 1 << 12  # of an index, in more rounds than any run has
 MOST_ATTEMPTS: Final = 1 << 40  # of a slot with points, in more rounds than can be played one by one
 LONGEST_END: Final = 64  # times the mean: a geometric end from a number of 52 bits comes earlier
+VIEW_SECONDS, PAGE_SECONDS = 1e-8, 1e-8  # of a usual core
+
+
+def reservoir_kernel(mechanism: Mechanism, job: Job) -> Kernel | None:
+    """Return what plays slots: on pages, in blocks where a test is one draw, else round by round as sessions do."""
+    market, rule = job.market, mechanism.arm
+    if market.places:
+        return laboratory(mechanism, job)
+    one_draw = market.family.law in ("coin", "point")
+    if tests_slots(mechanism, job):
+        return slots(mechanism, job, blocks=one_draw and rule.binarise)
+    ranked = rule.slots.falling and rule.index in ("steady-kl-ucb", "bars")
+    return slots(mechanism, job, blocks=True) if mechanism.flat and ranked and market.family.law == "coin" else None
 
 
 def holds_contest(rule: Rule) -> bool:
@@ -28,9 +54,9 @@ def holds_contest(rule: Rule) -> bool:
     return rule.index in CONTESTS and not rule.commits and rule.order == "round-robin"
 
 
-def slots_apply(job: Job) -> bool:
-    """Whether the job's mechanism tests slots, flat or before a contest of champions, on rewards the kernel knows."""
-    mechanism, agent, rule, family = job.mechanism, job.mechanism.rules[0], job.mechanism.arm, job.market.family
+def tests_slots(mechanism: Mechanism, job: Job) -> bool:
+    """Whether a mechanism tests slots, flat or before a contest of champions, on rewards the kernel knows."""
+    agent, rule, family = mechanism.rules[0], mechanism.arm, job.market.family
     tests = rule.draws > 0 and rule.commits and rule.index == "mean" and family.law != "own"
     if not tests:
         return False
@@ -39,27 +65,30 @@ def slots_apply(job: Job) -> bool:
     return family.law != "normal" or not any(level.binarise for level in mechanism.rules)
 
 
-def slot_blocks_apply(job: Job) -> bool:
-    """Whether a test's count and its rewards are one draw besides."""
-    one_draw = job.market.family.law in ("coin", "point")
-    return one_draw and slots_apply(job) and job.mechanism.arm.binarise
+def slots(mechanism: Mechanism, job: Job, blocks: bool) -> Kernel:
+    """Return what plays slots round by round, bit for bit as sessions do; or in blocks, with the same law."""
+    tests = mechanism.commits_to_arm
+    name = ("slot blocks" if blocks else "slots") if tests else "index on slots"
+    records = partial(_records, mechanism, job, blocks)
+    card = IN_BLOCKS if name == "slot blocks" else NOT_ON_CARDS
+    return native_kernel(name, "play_slots", job, records, _seconds(mechanism, job, name), card)
 
 
-def falling_applies(job: Job) -> bool:
-    """Whether the job's mechanism ranks slots by the index or by a bar, on coins."""
-    mechanism, rule = job.mechanism, job.mechanism.arm
-    ranked = rule.slots.falling and rule.index in ("steady-kl-ucb", "bars")
-    return mechanism.flat and ranked and job.market.family.law == "coin"
+def _seconds(mechanism: Mechanism, job: Job, name: str) -> float:
+    """Return the seconds of a run, less where the kernel skips rounds."""
+    stepped, agents = stepped_seconds(mechanism, job), len(job.market.agents)
+    if all(rule.commits for rule in mechanism.rules):
+        return stepped
+    if name == "slot blocks":  # the rounds in which two champions are about even grow with the root of all
+        return min(stepped, start_seconds(job) + 1.1e-6 * math.sqrt(agents * job.market.horizon))
+    if name == "index on slots":  # a slot has few updates in many rounds, each after a look at all slots
+        return min(stepped, 6e-5 * agents * mechanism.draws)
+    return stepped
 
 
-def play_slots(job: Job, means: FloatArray, streams: WordArray, results: RunResults, blocks: bool = False) -> None:
-    """Play runs round by round: payoffs are bit for bit those of `simulate_run`. Or in blocks, with the same law."""
-    call("play_slots", *(_of_blocks if blocks else _of_steps)(job), chunk_record(means, streams, results))
-
-
-def _records(job: Job, blocks: bool) -> tuple[KernelRecord, KernelRecord]:
+def _records(mechanism: Mechanism, job: Job, blocks: bool) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `SlotPlan` of `slots.h`."""
-    market, mechanism, rule, agent = job.market, job.mechanism, job.mechanism.arm, job.mechanism.rules[0]
+    market, rule, agent = job.market, mechanism.arm, mechanism.rules[0]
     judge, raw = rank_of(rule), not rule.binarise
     unit = float(ONE) if raw else unit_of(job)
     most = market.horizon + 1 if market.ends == "at-horizon" else LONGEST_END * market.horizon
@@ -94,14 +123,38 @@ def _records(job: Job, blocks: bool) -> tuple[KernelRecord, KernelRecord]:
     return arms_record(job, mechanism.flat), plan
 
 
-@once_a_job
-def _of_blocks(job: Job) -> tuple[KernelRecord, KernelRecord]:
-    return _records(job, True)
+def laboratory(mechanism: Mechanism, job: Job) -> Kernel | None:
+    """Return what plays a reservoir on pages, on coins; None with a threshold or a drawn end."""
+    market, rule = job.market, mechanism.arm
+    fits = mechanism.flat and mechanism.never_clears and market.family.law == "coin" and market.ends == "at-horizon"
+    if not fits or rule.slots.threshold is not None or not rule.binarise or not (rule.commits or mechanism.streams):
+        return None
+    pages, end = market.horizon, mechanism.laboratory_pages(len(market.agents))
+    seconds = 1e-6 + (pages if _counts_later(job) else min(pages, end)) * (PAGE_SECONDS + VIEW_SECONDS * _filled(job))
+    return native_kernel("laboratory", "play_laboratory", job, partial(_page_records, mechanism, job), seconds)
 
 
-@once_a_job
-def _of_steps(job: Job) -> tuple[KernelRecord, KernelRecord]:
-    return _records(job, False)
+def _filled(job: Job) -> int:
+    return min(sum(attention > 0 for attention in job.market.places), len(job.market.agents))
 
 
-play_slot_blocks: Final = partial(play_slots, blocks=True)
+def _counts_later(job: Job) -> bool:
+    """Whether clicks count after the laboratory."""
+    return _filled(job) > 1 or len(job.market.agents) == 1
+
+
+def _page_records(mechanism: Mechanism, job: Job) -> tuple[KernelRecord, KernelRecord]:
+    """Return the arms and `PagePlan` of `laboratory.h`."""
+    agents = len(job.market.agents)
+    plan = record(
+        "PagePlan",
+        filled=_filled(job),
+        horizon=job.market.horizon,
+        blocks=mechanism.draws,
+        length=mechanism.arm.explore * agents,
+        end=mechanism.laboratory_pages(agents),
+        streams=mechanism.streams,
+        thinned=_counts_later(job),
+        attention=np.array(job.market.places),
+    )
+    return arms_record(job, True), plan

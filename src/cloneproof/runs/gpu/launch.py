@@ -24,12 +24,11 @@ from cloneproof.runs.gpu.records import (
     RunRange,
     choice_of,
     record_of,
-    refusal,
 )
-from cloneproof.runs.job import Job, Outcomes, means_of_runs
+from cloneproof.runs.job import Job
+from cloneproof.runs.kernel import CardPlan, Outcomes, RunResults, Runs, owners_of
 from cloneproof.runs.native import build
-from cloneproof.runs.outcomes import outcomes
-from cloneproof.runs.results import RunResults, owners_of
+from cloneproof.runs.tapes import means_of_runs
 
 FOLDERS: Final = (Path(__file__).parent / "source", build.FOLDER)  # of kernels for cards, and what cores share
 OPTIONS: Final = ("--std=c++17", "--fmad=false")
@@ -195,7 +194,7 @@ def batches(ranges: Sequence[RunRange]) -> list[tuple[KernelChoice, list[int]]]:
     """Group ranges that can be played together: those of one kernel, and for flat UCB with equally many arms."""
     found: dict[tuple[int, int], tuple[KernelChoice, list[int]]] = {}
     for number, runs in enumerate(ranges):
-        choice = choice_of(runs.job)
+        choice = choice_of(runs.runs)
         key = choice.kernel, choice.arms if choice.kernel == FLAT_UCB else 0
         before, members = found.get(key, (choice, []))
         found[key] = KernelChoice(*map(max, before, choice)), [*members, number]  # of one kernel, with room for both
@@ -220,13 +219,13 @@ def _launch(host: KernelHost, choice: KernelChoice, ranges: Sequence[RunRange]) 
 
     records, filled, runs = [], [], 0
     for each in ranges:
-        means = means_of_runs(*each)
+        means = means_of_runs(each.runs.job, each.first, each.number)
         record = record_of(each, runs, upload, means)
         originals, agents = int(record["originals"][0]), int(record["agents"][0])
         pulls, wins = host.empty((each.number, originals), "i4"), host.empty((each.number, agents), "i4")
         record["pulls"], record["wins"] = host.address(pulls), host.address(wins)
         records.append(record)
-        filled.append((each.job, means, pulls, wins))
+        filled.append((each.runs.job, means, pulls, wins))
         runs += each.number
     host.play(choice, np.concatenate(records), runs)
     return [_outcomes(host, *each) for each in filled]
@@ -251,53 +250,60 @@ def _sure_payoffs(job: Job, pulls: IntArray, means: FloatArray) -> FloatArray:
     return payoff
 
 
-def gpu_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Play runs first, .., first + count - 1 of a job, on the GPU if one of its kernels plays it, else on the CPU."""
-    return gpu_outcomes_of_many([RunRange(job, first, count)])[0]
+def _plays(runs: Runs) -> bool:
+    return isinstance(runs.kernel.card, CardPlan)
+
+
+def gpu_outcomes(runs: Runs, first: int, count: int) -> Outcomes:
+    """Play runs first, .., first + count - 1 on the GPU if one of its kernels plays them, else on the CPU."""
+    return gpu_outcomes_of_many([RunRange(runs, first, count)])[0]
 
 
 def gpu_outcomes_of_many(ranges: Sequence[RunRange]) -> list[Outcomes]:
     """Play ranges of runs of several jobs, in one launch for each kernel."""
-    here = [number for number, each in enumerate(ranges) if refusal(each.job) is None]
+    here = [number for number, each in enumerate(ranges) if _plays(each.runs)]
     played = dict(zip(here, play_ranges(card(), [ranges[number] for number in here]), strict=True))
-    return [played[number] if number in played else outcomes(*each) for number, each in enumerate(ranges)]
+    return [
+        played[number] if number in played else runs(first, count) for number, (runs, first, count) in enumerate(ranges)
+    ]
 
 
 class ReadAheadRuns:
     """`gpu_outcomes` with runs drawn ahead."""
 
     def __init__(self) -> None:
-        self.drawn: dict[tuple[Any, ...], tuple[FloatArray, Job]] = {}  # with the job, whose parts are its key
+        self.drawn: dict[tuple[Any, ...], tuple[FloatArray, Runs]] = {}  # with the runs, whose parts are the key
         self.lock = threading.Lock()
 
-    def expect(self, jobs: Iterable[Job]) -> None:
+    def expect(self, drawn: Iterable[Runs]) -> None:
         """Draw the first runs of jobs, in one launch for each kernel."""
-        new = {_key(job): job for job in jobs if refusal(job) is None}
+        new = {_key(runs): runs for runs in drawn if _plays(runs)}
         with self.lock:
-            self._draw([RunRange(job, 0, FIRST_KEPT) for key, job in new.items() if key not in self.drawn])
+            self._draw([RunRange(runs, 0, FIRST_KEPT) for key, runs in new.items() if key not in self.drawn])
 
-    def __call__(self, job: Job, first: int, count: int) -> Outcomes:
-        if refusal(job) is not None:
-            return outcomes(job, first, count)
-        key, end = _key(job), first + count
+    def __call__(self, runs: Runs, first: int, count: int) -> Outcomes:
+        if not _plays(runs):
+            return runs(first, count)
+        key, end = _key(runs), first + count
         with self.lock:
             there = len(self.drawn[key][0]) if key in self.drawn else 0
             if there < end and end > MOST_KEPT:
-                return gpu_outcomes(job, first, count)
+                return gpu_outcomes(runs, first, count)
             if there < end:
                 more = max(end, min(4 * there, MOST_KEPT), LEAST_KEPT) - there
-                self._draw([RunRange(job, there, more)])
+                self._draw([RunRange(runs, there, more)])
             rows = self.drawn[key][0][first:end]
-        agents = len(job.market.agents)
+        agents = len(runs.job.market.agents)
         return Outcomes(rows[:, :agents].copy(), rows[:, agents].copy(), rows[:, agents + 1 :].copy())
 
     def _draw(self, ranges: list[RunRange]) -> None:
         for each, played in zip(ranges, gpu_outcomes_of_many(ranges) if ranges else (), strict=True):
-            rows, key = played.rows, _key(each.job)
+            rows, key = played.rows, _key(each.runs)
             if key in self.drawn:
                 rows = np.concatenate([self.drawn[key][0], rows])
-            self.drawn[key] = rows, each.job
+            self.drawn[key] = rows, each.runs
 
 
-def _key(job: Job) -> tuple[Any, ...]:
-    return id(job.market), id(job.mechanism), tuple(job.copies.items()), job.seed, len(job.strata)
+def _key(runs: Runs) -> tuple[Any, ...]:
+    job = runs.job
+    return id(job.market), id(runs.mechanism), tuple(job.copies.items()), job.seed, len(job.strata)

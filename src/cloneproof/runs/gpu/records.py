@@ -12,11 +12,9 @@ import numpy.typing as npt
 
 from cloneproof._lib.arrays import FloatArray, IntArray
 from cloneproof._lib.randomness import substream
-from cloneproof.mechanisms.bandits.kernel import LONGEST, MOST_LEADING, logarithm_table, usual_bandit, ziggurat
-from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.runs.job import Job
-from cloneproof.runs.outcomes import kernel_for
-from cloneproof.runs.results import arm_table, first_arms
+from cloneproof.runs.kernel import CardPlan, CardRule, Runs, arm_table, first_arms
+from cloneproof.runs.native.records import logarithm_table, ziggurat
 
 FLAT_UCB, ANY_UCB, THOMPSON, GREEDY, TREE_UCB, KL_UCB = range(6)
 """The numbers of source/kernels.cu."""
@@ -55,47 +53,31 @@ class KernelChoice(NamedTuple):
     slots: int
 
 
-def refusal(job: Job) -> str | None:
-    """Say why no kernel on the GPU plays the job; None if one does."""
-    name = kernel_for(job)[0]
-    if name in ("blocks", "slot blocks"):
-        return "its rewards are drawn in blocks, which a CPU does at no cost of the horizon"
-    if name != "stepping" or _kernel_of(job) is None:
-        return f"no kernel on the GPU plays {job.mechanism.name!r} with these rewards"
-    if job.market.horizon > LONGEST or sum(map(sum, job.copies.values())) > MOST_LEADING:
-        return f"the GPU takes at most {LONGEST:,} rounds and {MOST_LEADING:,} arms"
-    return None
+def plan_of(runs: Runs) -> CardPlan:
+    """Return what a card plays of runs that it plays."""
+    plan = runs.kernel.card
+    assert isinstance(plan, CardPlan), plan
+    return plan
 
 
-def _kernel_of(job: Job) -> int | None:
-    """Return the kernel of a job that is stepped, ANY_UCB for whichever of UCB; None if there is none."""
-    usual = usual_bandit(job)
-    if usual is not None:
-        return {"ucb": ANY_UCB, "thompson": THOMPSON, "epsilon-greedy": GREEDY}[usual]
-    mechanism, arm = job.mechanism, job.mechanism.arm
-    if job.market.family.law != "coin" or not mechanism.never_clears:
-        return None
-    plays = mechanism.flat and arm.index == "kl-ucb" and not arm.commits and arm.explore == 1
-    return KL_UCB if plays else None
-
-
-def _level_ends(job: Job) -> IntArray:
+def _level_ends(job: Job, plan: CardPlan) -> IntArray:
     """Return where the arms of each level begin, and their end."""
     first = first_arms(job)
-    return first[[0, -1]] if job.mechanism.flat else first
+    return first[[0, -1]] if plan.agent is None else first
 
 
-def choice_of(job: Job) -> KernelChoice:
-    """Return the kernel of a job that is not refused."""
-    kernel, arms = _kernel_of(job), sum(map(sum, job.copies.values()))
-    of_other_rules = {KL_UCB: arms, THOMPSON: 4 * arms, GREEDY: 5 * arms}
-    if kernel in of_other_rules:
-        return KernelChoice(kernel, 0, 0, of_other_rules[kernel])
-    sizes = np.diff(_level_ends(job))
+def choice_of(runs: Runs) -> KernelChoice:
+    """Return the kernel of runs that a card plays."""
+    job, plan, arms = runs.job, plan_of(runs), runs.job.arms
+    of_other_rules = {"kl-ucb": (KL_UCB, arms), "thompson": (THOMPSON, 4 * arms), "epsilon-greedy": (GREEDY, 5 * arms)}
+    if plan.rule in of_other_rules:
+        kernel, slots = of_other_rules[plan.rule]
+        return KernelChoice(kernel, 0, 0, slots)
+    sizes = np.diff(_level_ends(job, plan))
     levels, most = len(sizes), int(sizes.max())
     slots = 3 * (arms + levels)
     if job.market.family.law != "point":
-        if job.mechanism.flat and arms <= MOST_FLAT_ARMS:
+        if plan.agent is None and arms <= MOST_FLAT_ARMS:
             return KernelChoice(FLAT_UCB, arms, 0, (7 * arms + 1) // 2)
         if max(levels, most) <= MOST_FLAT_ARMS and slots <= MOST_TREE_SLOTS:
             return KernelChoice(TREE_UCB, most, levels, slots)
@@ -110,7 +92,7 @@ Upload = Callable[[npt.NDArray[Any]], int]
 class RunRange(NamedTuple):
     """Runs first, first + 1, .. of a job."""
 
-    job: Job
+    runs: Runs
     first: int
     number: int
 
@@ -124,51 +106,50 @@ class WholeBonus(NamedTuple):
     scale: float
 
 
-def record_of(runs: RunRange, begin: int, upload: Upload, means: FloatArray) -> PlanRecords:
+def record_of(part: RunRange, begin: int, upload: Upload, means: FloatArray) -> PlanRecords:
     """Record of a range of runs of a job, without the places of its results; `begin` counts the runs before it."""
-    job, mechanism = runs.job, runs.job.mechanism
-    first = _level_ends(job)
-    arms = arm_table(job, mechanism.flat)
+    job, plan = part.runs.job, plan_of(part.runs)
+    first, flat = _level_ends(job, plan), plan.agent is None
+    arms = arm_table(job, flat)
     owners = np.array([(i, o) for i, agent in enumerate(job.market.agents) for o in range(agent.count)], np.int32)
     record = np.zeros(1, PLAN)
     numbers: dict[str, Any] = {
-        "begin": begin, "count": runs.number, "first": runs.first, "seed": substream(0, job.seed),
+        "begin": begin, "count": part.number, "first": part.first, "seed": substream(0, job.seed),
         "horizon": job.market.horizon, "agents": len(job.market.agents), "originals": len(owners),
-        "arms": len(arms), "levels": len(first) - 1, "flat": mechanism.flat,
+        "arms": len(arms), "levels": len(first) - 1, "flat": flat,
         "constant": job.market.family.law == "point",
         "means": upload(means), "original": upload(arms["column"].astype(np.int32)),
         "copy": upload(arms["copy"].astype(np.int32)), "key": upload(arms["key"].copy()),
         "agent_of": upload(owners[:, 0].copy()), "place_of": upload(owners[:, 1].copy()),
         "first_arm": upload(first.astype(np.int32)),
     }  # fmt: skip
-    for name, rule in (("arm", mechanism.arm), ("agent", mechanism.agent or mechanism.arm)):
-        if rule.index == "ucb":
+    if plan.rule == "ucb":
+        for name, rule in (("arm", plan.arm), ("agent", plan.agent or plan.arm)):
             table = whole_bonus(rule, job.market.horizon)
             numbers |= {
                 f"{name}_exact": upload(table.exact), f"{name}_roots": upload(table.roots),
                 f"{name}_shift": table.shift, f"{name}_scale": table.scale,
             }  # fmt: skip
-    if mechanism.arm.index == "posterior":
+    if plan.rule == "thompson":
         numbers |= {"thompson": 1, "ziggurat": upload(ziggurat())}
-    elif mechanism.arm.randomised:
-        numbers["c"] = float(mechanism.arm.parameters[0])
-    elif mechanism.arm.index == "kl-ucb":
-        numbers |= {"c": float(mechanism.arm.parameters[0]), "logarithms": upload(logarithm_table(job.market.horizon))}
-        numbers |= {"arm_shift": int(mechanism.arm.clock == "completed")}
+    elif plan.rule == "epsilon-greedy":
+        numbers["c"] = plan.arm.constant
+    elif plan.rule == "kl-ucb":
+        numbers |= {"c": plan.arm.constant, "logarithms": upload(logarithm_table(job.market.horizon))}
+        numbers |= {"arm_shift": int(plan.arm.completed)}
     for field, number in numbers.items():
         record[field] = number
     return record
 
 
-def whole_bonus(rule: Rule, horizon: int) -> WholeBonus:
+def whole_bonus(rule: CardRule, horizon: int) -> WholeBonus:
     """Return the tables of a rule; `scale` is a power of 2 with which no index reaches 2^31.
 
-    >>> from cloneproof.mechanisms.rules.ucb import ucb
-    >>> table = whole_bonus(ucb(), 10000)
+    >>> table = whole_bonus(CardRule(2.0, False), 10000)
     >>> table.scale == 2.0**28, int(table.roots[-1]) == round(2.0**28 * (2 * math.log(10000)) ** 0.5)
     (True, True)
     """
-    return _whole_bonus(rule.parameters[0], rule.clock == "completed", horizon)
+    return _whole_bonus(rule.constant, rule.completed, horizon)
 
 
 @lru_cache(maxsize=8)
@@ -180,22 +161,13 @@ def _whole_bonus(constant: float, completed: bool, horizon: int) -> WholeBonus:
     return WholeBonus(exact, np.rint(scale * root).astype(np.uint32), int(completed), scale)
 
 
-def card_pays(jobs: Sequence[Job], runs: int | None, cores: int) -> bool:
-    """Return whether `runs` runs of each job take the CPU longer than a GPU that must first be started.
-
-    >>> from cloneproof import Agent, Market, Point, mechanism
-    >>> def job(name, horizon, copies):
-    ...     return Job(Market([Agent("ana", 1, Point(0.5))], horizon=horizon), mechanism(name), {"ana": (copies,)})
-    >>> card_pays([job("ucb1", 1000, 3)], 1000, 2), card_pays([job("ucb1", 1000, 3)], 10**6, 2)
-    (False, True)
-    >>> card_pays([job("h-ucb", 1000, 2000)], 10**6, 2)
-    False
-    """
+def card_pays(drawn: Sequence[Runs], number: int | None, cores: int) -> bool:
+    """Return whether so many runs of each take the CPU longer than a GPU that must first be started."""
     seconds = 0.0
-    for job in jobs:
-        choice = choice_of(job)
+    for runs in drawn:
+        choice = choice_of(runs)
         if choice.kernel == ANY_UCB and choice.slots > MOST_TREE_SLOTS:
             return False  # thousands of arms are quicker on the cores
         rate = QUICK_ROUNDS if choice.kernel in (FLAT_UCB, TREE_UCB, ANY_UCB, GREEDY) else SLOW_ROUNDS
-        seconds += job.market.horizon * (runs or UNKNOWN_RUNS) / (cores * rate)
+        seconds += runs.job.market.horizon * (number or UNKNOWN_RUNS) / (cores * rate)
     return seconds > WORTH_SECONDS

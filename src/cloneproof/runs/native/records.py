@@ -1,24 +1,57 @@
-"""A job, a chunk of its runs and its rewards as records for the kernels."""
+"""A job, a chunk of its runs and its rewards as records for the kernels of the library."""
 
 from __future__ import annotations
 
 import ctypes
+import math
+from collections.abc import Callable
+from functools import cache, lru_cache, partial
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 
 from cloneproof._lib.arrays import FloatArray, WordArray
 from cloneproof._lib.ticks import LARGEST, ONE
+from cloneproof.laws.logarithm import ENDS, HEIGHTS, WITHIN, ln
 from cloneproof.market.rewards import FamilyLaw, RewardFamily
-from cloneproof.mechanisms.bandits.own_rules import compiled_quantile
 from cloneproof.runs.job import Job
-from cloneproof.runs.native.library import KernelRecord, record
-from cloneproof.runs.results import RunResults, arm_table, first_arms
+from cloneproof.runs.kernel import CardPlan, Kernel, RunResults, arm_table, filled, first_arms
+from cloneproof.runs.native.library import KernelRecord, call, missing, record
+from cloneproof.runs.native.own import compiled_quantile
 
 FAMILIES: Final[tuple[FamilyLaw, ...]] = ("coin", "point", "normal", "beta", "own")
 """In the order of `rewards.h`."""
 ORDERS: Final = {"round-robin": 0, "block": 1, "index": 2}
+NOT_ON_CARDS: Final = "no kernel on the GPU plays it with these rewards"
+IN_BLOCKS: Final = "its rewards are drawn in blocks, which a CPU does at no cost of the horizon"
 SCIPY: Final = {"normal": "ndtri", "beta": "__pyx_fuse_0betaincinv"}  # fuse 0: the one for doubles
+
+
+def native_kernel(
+    name: str,
+    function: str,
+    job: Job,
+    records: Callable[[], tuple[KernelRecord, ...]],
+    seconds: float,
+    card: CardPlan | str = NOT_ON_CARDS,
+) -> Kernel:
+    """Return the kernel that calls a function of the library with these records, made once for all chunks."""
+    made = cache(records)
+
+    def fill(means: FloatArray, streams: WordArray, results: RunResults) -> None:
+        if missing() is not None:
+            results.payoff[:] = math.nan  # sessions play them
+            return
+        call(function, *made(), chunk_record(means, streams, results))
+
+    return Kernel(name, partial(filled, fill, job), seconds, card)
+
+
+def start_seconds(job: Job) -> float:
+    """Return the seconds that a run takes before its first round: means are drawn by quantiles."""
+    listed = all(agent.support is not None for agent in job.market.agents)
+    return 1e-6 + (0.0 if listed else 1e-6 * job.market.originals)
 
 
 def arms_record(job: Job, flat: bool) -> KernelRecord:
@@ -73,3 +106,16 @@ def _quantile(family: RewardFamily) -> int:
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return int(pointer(capsule, name(capsule)))
+
+
+@lru_cache(maxsize=4)
+def logarithm_table(horizon: int) -> FloatArray:
+    """Return ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
+    return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)
+
+
+@lru_cache(maxsize=1)
+def ziggurat() -> FloatArray:
+    """Return ends and inner parts of the layers in turn, then their heights."""
+    layers = np.stack([ENDS, WITHIN], axis=1).ravel()
+    return np.concatenate([layers, HEIGHTS])

@@ -14,38 +14,47 @@ from functools import lru_cache
 from importlib.util import find_spec
 from threading import RLock
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from cloneproof._lib import randomness
-from cloneproof.market.rewards import RewardFamily
-from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule
 
 _lock = RLock()  # one thread compiles, the others wait for its result
 
 
-def compiles(rule_or_family: Rule | RewardFamily) -> bool:
-    """Whether Numba is there and compiles what is called of a rule or a reward family."""
+def compiles(make: Callable[[], object]) -> bool:
+    """Whether Numba is there and compiles what `make` asks for."""
     if find_spec("numba") is None:
         return False
     try:
         with _lock:
-            if isinstance(rule_or_family, Rule):
-                compiled_rule(rule_or_family)
-            else:
-                compiled_quantile(rule_or_family.quantile, rule_or_family.parameters)
+            make()
     except _refusals():
         return False
     return True
 
 
-def compiled_rule(rule: Rule) -> tuple[int, int, int, int]:
+class Looked(NamedTuple):
+    """What a rule looks at: a record of seven numbers, its function, its bound and what compares, and its parameters.
+
+    Without a bound, and where it draws, priorities are computed for all candidates of a round at once.
+    """
+
+    inputs: Callable[..., Any]
+    priority: Callable[..., float]
+    bound: Callable[..., float] | None
+    exceeds: Callable[..., bool] | None
+    parameters: tuple[Any, ...]
+
+
+def compiled_rule(rule: Looked) -> tuple[int, int, int, int]:
     """Return the addresses of a rule's priority, bound, `exceeds` and priorities of a round; 0 where none is called."""
+    inputs, priority, bound, exceeds, parameters = rule
     with _lock:
-        if rule.bound is None or rule.randomised:
-            return 0, 0, 0, _compiled_round(rule.priority, rule.parameters).address
-        priority = _compiled(rule.priority, rule.parameters, False).address
-        exceeds = _compiled(rule.exceeds, rule.parameters, True).address if rule.exceeds else 0
-        return priority, _compiled(rule.bound, rule.parameters, False).address, exceeds, 0
+        if bound is None:
+            return 0, 0, 0, _compiled_round(inputs, priority, parameters).address
+        first = _compiled(inputs, priority, parameters, False).address
+        above = _compiled(inputs, exceeds, parameters, True).address if exceeds else 0
+        return first, _compiled(inputs, bound, parameters, False).address, above, 0
 
 
 def compiled_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> int:
@@ -55,7 +64,7 @@ def compiled_quantile(function: Callable[..., float], parameters: tuple[float, .
 
 
 @lru_cache(maxsize=256)  # what is compiled must be kept while it is in use
-def _compiled(function: Callable[..., Any], parameters: tuple[Any, ...], compares: bool) -> Any:  # noqa: ANN401
+def _compiled(told: Any, function: Callable[..., Any], parameters: tuple[Any, ...], compares: bool) -> Any:  # noqa: ANN401
     import numba as nb
 
     inner = with_callees(function, {})
@@ -70,24 +79,24 @@ def _compiled(function: Callable[..., Any], parameters: tuple[Any, ...], compare
 
     def value(clock, log_clock, pulls, mean, coin, draw, candidates):
         try:
-            return of_inputs(PriorityInputs(clock, log_clock, pulls, mean, coin, draw, candidates))
+            return of_inputs(told(clock, log_clock, pulls, mean, coin, draw, candidates))
         except Exception:
             return math.nan
 
     def above(clock, log_clock, pulls, mean, coin, draw, candidates, level):
         try:
-            return of_level(PriorityInputs(clock, log_clock, pulls, mean, coin, draw, candidates), level)
+            return of_level(told(clock, log_clock, pulls, mean, coin, draw, candidates), level)
         except Exception:
             return 0.0
 
-    told = [nb.int64, *[nb.float64] * 5, nb.int64]
+    numbers = [nb.int64, *[nb.float64] * 5, nb.int64]
     if compares:
-        return nb.cfunc(nb.float64(*told, nb.float64))(above)
-    return nb.cfunc(nb.float64(*told))(value)
+        return nb.cfunc(nb.float64(*numbers, nb.float64))(above)
+    return nb.cfunc(nb.float64(*numbers))(value)
 
 
 @lru_cache(maxsize=256)
-def _compiled_round(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+def _compiled_round(told: Any, function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
     import numba as nb
 
     inner = with_callees(function, {})
@@ -95,7 +104,7 @@ def _compiled_round(function: Callable[..., float], parameters: tuple[float, ...
     @nb.njit(nogil=True)
     def of_all(count, clock, log_clock, coin, pulls, means, draws, priorities):
         for k in range(count):
-            inputs = PriorityInputs(clock, log_clock, pulls[k], means[k], coin, draws[k], count)
+            inputs = told(clock, log_clock, pulls[k], means[k], coin, draws[k], count)
             priorities[k] = float(inner(inputs, *parameters))
 
     def priorities_of_round(count, clock, log_clock, coin, pulls, means, draws, priorities):
@@ -105,8 +114,8 @@ def _compiled_round(function: Callable[..., float], parameters: tuple[float, ...
             priorities[0] = math.nan
 
     array = nb.types.CPointer(nb.float64)
-    told = [nb.int64, nb.int64, nb.float64, nb.float64, array, array, array, array]
-    return nb.cfunc(nb.void(*told))(priorities_of_round)
+    numbers = [nb.int64, nb.int64, nb.float64, nb.float64, array, array, array, array]
+    return nb.cfunc(nb.void(*numbers))(priorities_of_round)
 
 
 @lru_cache(maxsize=256)
