@@ -35,4 +35,4 @@ if __name__ == "__main__":
         [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.45))],
         horizon=50,  # rules that look at their siblings are not compiled
     )
-    print(cp.audit(market, cp.Mechanism(arm=successive_elimination()), tolerance=0.01, seconds=10))
+    print(cp.audit(market, cp.bandit(successive_elimination()), tolerance=0.01, seconds=10))

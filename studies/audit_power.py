@@ -88,7 +88,7 @@ def alarm(number: int, budget: float = SHORT) -> AlarmRow:
     market = cp.Market(agents, horizon=horizon)
     name = dice.choice(("h-ucb", "two-level thompson", "two-level epsilon-greedy"))
     rule = name.removeprefix("two-level ")
-    made = cp.mechanism(name) if rule == name else cp.Mechanism(agent=cp.rule(rule), arm=cp.rule(rule))
+    made = cp.mechanism(name) if rule == name else cp.bandit(agent=cp.rule(rule), arm=cp.rule(rule))
     cases = audit_cases(market, made, [agent.name for agent in agents])
     candidates = [
         RaceEntry(case, vector)

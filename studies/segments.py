@@ -66,7 +66,7 @@ def main(most: int) -> None:
     """Print a line for each mechanism."""
     at_random, fixed = market("at-random"), market("at-horizon")
     width = cp.rule("steady-kl-ucb", horizon=HORIZON, constant=3 / math.log(HORIZON))  # n kl(mean, index) = 3
-    steady = cp.Mechanism(arm=width, name="KL-UCB")
+    steady = cp.bandit(width, name="KL-UCB")
     rows = {
         "index on slots (12, 1.5), random ends": (at_random, cp.mechanism("reservoir-index", draws=12, constant=1.5)),
         "index on slots, tuned, random ends": (at_random, cp.mechanism("reservoir-index", market=at_random)),

@@ -39,7 +39,7 @@ Session(reservoir, 2 arms of 1 agents, 1 decisions of 7, 0 wait for a reward)
 
 A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta`, `Empirical`, `LogOdds` and `Mixture`,
 rates by segment as `SegmentVectors`; `load_market` and `save_market`.
-A mechanism: `mechanism` by name, or `Mechanism` composed of two of `rule`; `BlackBox` for somebody else's bandit.
+A mechanism: `mechanism` by name, or `bandit` of one or two of `rule`; `BlackBox` for somebody else's bandit.
 Questions: `evaluate`, `gain`, `audit`, `smallest_attack`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`;
 `Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items` of any
 table. Live: `session` and `Session`.
@@ -72,7 +72,7 @@ from cloneproof.market import (
     load_market,
     save_market,
 )
-from cloneproof.mechanisms import Mechanism, Session, mechanism, rule, session
+from cloneproof.mechanisms import Mechanism, Session, bandit, mechanism, rule, session
 from cloneproof.mechanisms.own.black_box import BlackBox
 
 if TYPE_CHECKING:  # these load when they are first asked for
@@ -87,7 +87,7 @@ if TYPE_CHECKING:  # these load when they are first asked for
 __all__ = [
     "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "LogOdds", "Market", "Mechanism", "Mixture", "Point",
     "Search", "SegmentVectors", "Session", "Uniform",
-    "adapters", "audit", "boards", "bounds", "check_mechanism", "equilibrium", "errors", "evaluate",
+    "adapters", "audit", "bandit", "boards", "bounds", "check_mechanism", "equilibrium", "errors", "evaluate",
     "examples", "gain", "load_market", "mechanism", "paper", "read_log", "recommend", "results", "rule",
     "same_items", "save_market", "session", "simulate", "smallest_attack", "sweep",
 ]  # fmt: skip

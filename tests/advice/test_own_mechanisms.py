@@ -13,7 +13,7 @@ def fewest(inputs):
     return -float(inputs.pulls)
 
 
-OWN = {"mine": cp.Mechanism(arm=Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
+OWN = {"mine": cp.bandit(arm=Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
 
 
 def test_a_recommendation_says_why_it_is_not_ones_own():

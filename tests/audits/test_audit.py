@@ -20,7 +20,7 @@ from support.sizes import LONG
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 AUDITS = 60 if LONG else 3
 HALF = cp.Discrete([0, 0.5], [0.5, 0.5])
-UNIFORM = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"), name="uniform x uniform")
+UNIFORM = cp.bandit(agent=cp.rule("uniform"), arm=cp.rule("uniform"), name="uniform x uniform")
 
 
 def one_agent(prior, horizon, originals=2, rewards="bernoulli"):

@@ -131,13 +131,13 @@ def test_the_theorems_conditions_are_sharp_where_they_should_be():
 
 
 def test_elementary_arguments_know_their_limits():
-    blind = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"))
+    blind = cp.bandit(agent=cp.rule("uniform"), arm=cp.rule("uniform"))
     unequal = cp.Agent("ana", prior=[cp.Point(0.2), cp.Point(0.9)])
     bo = cp.Agent("bo", 1, cp.Point(0.5))
     assert not audit_case(cp.Market([unequal, bo], horizon=9), blind, "ana").proof.same
-    flat = cp.Mechanism(arm=cp.rule("uniform"))
+    flat = cp.bandit(arm=cp.rule("uniform"))
     assert not audit_case(cp.Market([bo, cp.Agent("cy", 1, cp.Point(0.1))], horizon=9), flat, "bo").proof.same
-    adaptive = cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("uniform"))
+    adaptive = cp.bandit(agent=cp.rule("ucb"), arm=cp.rule("uniform"))
     coin = cp.Agent("ana", 2, COIN)
     assert not audit_case(cp.Market([coin, bo], horizon=9), adaptive, "ana").proof.same
     assert audit_case(cp.Market([bo, coin], horizon=9), cp.mechanism("h-ucb"), "bo").proof.same

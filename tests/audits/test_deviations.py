@@ -6,7 +6,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.audits.deviations import BOTH, CopiesOf, Names, Split, honesty
 from cloneproof.audits.gain import exact_gain
-from cloneproof.mechanisms.plays import plays, summed_plays
+from cloneproof.mechanisms.segments import plays, summed_plays
 
 FOUR = cp.Discrete([0.2, 0.4, 0.6, 0.8], [1 / 4] * 4)
 MARKET = cp.Market([cp.Agent("ana", 2, FOUR), cp.Agent("bo", 1, cp.Point(0.5))], horizon=400)

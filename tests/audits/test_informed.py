@@ -2,7 +2,6 @@
 
 import math
 import random
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -15,7 +14,6 @@ from cloneproof.audits.deviations import BOTH, Split, named_prior, realised_mean
 from cloneproof.audits.gain import exact_payoffs
 from cloneproof.audits.informed import ACCURACIES, exact_naming, sampled_naming
 from cloneproof.audits.question import audit_case
-from cloneproof.mechanisms import Slots
 from cloneproof.runs.deadline import Deadline
 
 FOUR = cp.Discrete([0.2, 0.4, 0.6, 0.8], [1 / 4] * 4)
@@ -183,12 +181,10 @@ SENTENCE = "for everybody, whatever they know, no list with copies earns more th
 def test_a_scope_says_that_weights_suffice_where_pay_depends_on_shares_alone():
     coins = cp.Market([cp.Agent(name, 2, COIN) for name in ("ana", "bo")], 24)
     at_random = cp.Market([cp.Agent(name, 2, COIN) for name in ("ana", "bo")], 24, ends="at-random")
-    on_slots = replace(cp.rule("ucb"), slots=Slots(2))
     for market, made, said in [
         (coins, cp.mechanism("reservoir", rounds=2, draws=2, threshold=2), True),
         (coins, cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=24), True),
         (at_random, cp.mechanism("reservoir-index", draws=2, constant=1.5), True),
-        (coins, cp.Mechanism(arm=on_slots), True),
         (coins, cp.mechanism("ucb1"), False),
         (coins, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), False),
     ]:

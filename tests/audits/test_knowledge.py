@@ -12,7 +12,7 @@ from support.rule_checks import steady_as_declared
 
 TWO = cp.Discrete([0.2, 0.8], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 2, TWO), cp.Agent("bo", 1, cp.Point(0.6))], horizon=9)
-STEADY = cp.Mechanism(agent=cp.rule("steady-ucb", horizon=9), arm=cp.rule("ucb"))
+STEADY = cp.bandit(agent=cp.rule("steady-ucb", horizon=9), arm=cp.rule("ucb"))
 
 
 def ceiling(market, mechanism, **search):
@@ -58,7 +58,7 @@ def test_segments_add_up():
 @pytest.mark.parametrize(
     "mechanism",
     [
-        cp.Mechanism(agent=cp.rule("thompson"), arm=cp.rule("thompson")),  # a fresh draw every round is a clock
+        cp.bandit(agent=cp.rule("thompson"), arm=cp.rule("thompson")),  # a fresh draw every round is a clock
         cp.mechanism("h-ucb"),  # ln t is one
     ],
     ids=["thompson", "h-ucb"],

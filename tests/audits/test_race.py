@@ -103,7 +103,7 @@ def test_no_bound_is_beyond_what_can_be_earned():
 
 
 def test_an_argument_spares_the_samples(sampling):
-    mechanism = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("thompson"))
+    mechanism = cp.bandit(agent=cp.rule("uniform"), arm=cp.rule("thompson"))
     found = cp.audit(cp.Market(PAIR, horizon=24, rewards="beta"), mechanism, search=cp.Search(runs=4096))
     assert found.verdict == "clone-proof"
     assert sampling == []

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 import cloneproof as cp
 from cloneproof import bounds
-from cloneproof.mechanisms.rules.uniform import uniform
+from cloneproof.mechanisms.bandits.rules import uniform
 from cloneproof.paper.findings import rows
 from cloneproof.paper.permutations import Instance
 from support.fraction_greedy import payoff as greedy_payoff
@@ -175,10 +175,10 @@ def test_truthful_at_one_horizon_is_not_enough_behind_a_uniform_choice():
     prior, inside = cp.Discrete([0, 0.1], [0.5, 0.5]), cp.mechanism("ucb1").arm
     alone = cp.Market([cp.Agent("ana", 2, prior)], horizon=14, rewards="deterministic")
     for copies in ((2, 1), (2, 2), (3, 1)):
-        gain = payoff(alone, cp.Mechanism(arm=inside), copies) - payoff(alone, cp.Mechanism(arm=inside), (1, 1))
+        gain = payoff(alone, cp.bandit(arm=inside), copies) - payoff(alone, cp.bandit(arm=inside), (1, 1))
         assert gain.high <= 1e-9
     two = cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 1, cp.Point(0.5))], horizon=14, rewards="deterministic")
-    made = cp.Mechanism(agent=uniform(), arm=inside)
+    made = cp.bandit(agent=uniform(), arm=inside)
     assert (payoff(two, made, (2, 2)) - payoff(two, made, (1, 1))).low > 0.01
 
 

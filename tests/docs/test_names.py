@@ -27,7 +27,7 @@ KEYWORD = re.compile(r"(?<=[`( ])(\w+)=(?!=)")
 ENDINGS = {"csv", "cu", "db", "gz", "html", "json", "log", "md", "png", "py", "sh", "svg", "toml", "v", "yaml"}
 # what a reader puts a name of their own for, and files that CONTRIBUTING.md asks to write
 PLACEHOLDERS = {
-    "FILE.py", "name.py", "script.py", "rows/theorem_9.py", "src/cloneproof/mechanisms/rules/softmax.py",
+    "FILE.py", "name.py", "script.py", "rows/theorem_9.py",
 }  # fmt: skip
 # names that look like modules: the entry points of rules, a table of PostgreSQL, a unit of systemd
 NOT_MODULES = {"cloneproof.rules", "cloneproof.schema", "cloneproof.service"}

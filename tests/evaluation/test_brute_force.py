@@ -9,9 +9,7 @@ from functools import cache
 import pytest
 
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.mechanisms.bandits.rule import rule
 from cloneproof.mechanisms.catalogue import mechanism
-from cloneproof.mechanisms.mechanism import Mechanism
 from support.brute_force import brute_force
 from support.reference_runs import simulate_runs, summarise
 from support.sizes import LONG
@@ -111,9 +109,3 @@ def test_the_reference_simulator_agrees(number):
 @pytest.mark.parametrize(("number", "changed"), PLANTED)
 def test_the_comparison_would_notice_another_mechanism(number, changed):
     assert max(distances(number, **changed)) > STANDARD_ERRORS
-
-
-def test_an_arm_level_inside_starts_its_clock_afresh_at_the_award():
-    # UCB inside an award: with its statistics its clock starts again, so both arms are tried, then the better one
-    made = Mechanism(agent=rule("etc", rounds=2), arm=rule("ucb"), restart="award")
-    assert brute_force(points([1, 0]), made, None, 5)[0]["ana"] == 1 + 1 + 1

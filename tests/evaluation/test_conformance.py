@@ -40,7 +40,7 @@ def test_every_option_conforms(name, options):
 
 
 def flat(priority, **options):
-    return cp.Mechanism(arm=Rule("broken", priority, **options))
+    return cp.bandit(arm=Rule("broken", priority, **options))
 
 
 def failed_checks(mechanism):
@@ -69,16 +69,16 @@ def test_chances_that_are_not_those_of_the_picks_are_caught(explore, commits):
     """A rule that commits without exploration knows nothing, so that uniform is the truth."""
     rule = Rule("lying", by_softmax, (0.1,), explore=explore, commits=commits, chance=shares)
     lying = replace(rule, chance=lambda clock, pulls, means, *_: 0 * means + 1 / len(means))
-    for truth in (cp.Mechanism(arm=rule), cp.Mechanism(agent=rule, arm=cp.rule("ucb"))):
+    for truth in (cp.bandit(arm=rule), cp.bandit(agent=rule, arm=cp.rule("ucb"))):
         assert list(picks_have_the_declared_chances(truth)) == []
-    for lie in (cp.Mechanism(arm=lying), cp.Mechanism(agent=cp.rule("ucb"), arm=lying)):
+    for lie in (cp.bandit(arm=lying), cp.bandit(agent=cp.rule("ucb"), arm=lying)):
         said = next(picks_have_the_declared_chances(lie), "")
         assert ("its `chance` says 0.3333" in said) == (explore > 0 or not commits)
 
 
 def test_the_check_of_chances_is_one_of_the_suite():
     lying = Rule("lying", by_softmax, (0.1,), chance=lambda clock, pulls, means, *_: 0 * means + 1 / len(means))
-    assert failed_checks(cp.Mechanism(arm=lying)) == {"picks have the declared chances"}
+    assert failed_checks(cp.bandit(arm=lying)) == {"picks have the declared chances"}
 
 
 def test_chances_that_forget_outstanding_rewards_are_caught():
@@ -94,7 +94,7 @@ def test_chances_that_forget_outstanding_rewards_are_caught():
         return best / best.sum(axis=0)
 
     for chance, caught in ((true, False), (forgetful, True)):
-        made = cp.Mechanism(arm=Rule("greedy", lambda inputs: inputs.mean, chance=chance))
+        made = cp.bandit(arm=Rule("greedy", lambda inputs: inputs.mean, chance=chance))
         assert bool(next(picks_have_the_declared_chances(made), "")) == caught
 
 
@@ -124,7 +124,7 @@ def forgotten_outstanding(level, to_dict=Level.to_dict):
     return to_dict(level) | {"missing": 0}
 
 
-GREEDY = cp.Mechanism(arm=cp.rule("etc", rounds=5, choice="greedy"))
+GREEDY = cp.mechanism("etc", arm_rounds=5, choice="greedy")
 
 
 @pytest.mark.parametrize(

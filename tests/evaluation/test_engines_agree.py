@@ -71,7 +71,7 @@ def test_the_engines_agree_where_brute_force_cannot_follow(name):
     @tried(name)
     @given(COMMITTED[name], COMMITTED[name])
     def check(case, other):
-        assume(case.mechanism.scoring.counts_all)
+        assume(case.mechanism.counts_all)
         market = case.market.with_horizon(8 + case.market.horizon + 2 * other.market.horizon)
         copies = full_copies(market.agents, case.copies)
         leaves = tree(market, case.mechanism, copies)[market.horizon]
@@ -88,7 +88,7 @@ def test_sampled_thompson_is_the_brute_force(agent):
     market = cp.Market(
         [cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], horizon=4
     )
-    mechanism = cp.Mechanism(agent=agent and cp.rule(agent), arm=cp.rule("thompson"))
+    mechanism = cp.bandit(agent=agent and cp.rule(agent), arm=cp.rule("thompson"))
     copies = {"ana": (2, 1)}
     payoffs, regret = brute_force(market, mechanism, full_copies(market.agents, copies), 4)
     found = cp.evaluate(

@@ -22,9 +22,9 @@ def cases(number):
         draws, pulls = draw.randint(1, 2), draw.randint(1, 2 if agents > 1 else 3)
         kind = draw.choice(["first-pass", "best"])
         if kind == "best":
-            rule = cp.rule("best-of-draws", draws=draws, rounds=pulls)
+            rule = cp.mechanism("reservoir", draws=draws, rounds=pulls, choose="best").arm
         else:
-            rule = cp.rule("first-pass", draws=draws, rounds=pulls, threshold=draw.randint(1, pulls))
+            rule = cp.mechanism("reservoir", draws=draws, rounds=pulls, threshold=draw.randint(1, pulls)).arm
         values = sorted(draw.sample([0.0, 0.25, 0.5, 0.75, 1.0], 2))
         weights = draw.choice([(Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 4), Fraction(3, 4))])
         tests = draws * pulls * agents

@@ -7,8 +7,7 @@ from cloneproof.errors import EngineError
 from cloneproof.evaluation.tree import _belief, _predicted, tree
 from cloneproof.laws.best import best_mean
 from cloneproof.market.market import full_copies
-from cloneproof.mechanisms.rules.etc import etc
-from cloneproof.mechanisms.rules.uniform import uniform
+from cloneproof.mechanisms.committing.committing import Committing
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])
@@ -25,7 +24,7 @@ def test_equal_averages_tie_exactly_whatever_the_pulls():
     # greedy on agents' averages of 0.1: sums of three and of two floats 0.1 would not divide to the same number
     agents = [cp.Agent("ana", 1, cp.Point(0.1)), cp.Agent("bo", 1, cp.Point(0.1)), cp.Agent("cy", 1, cp.Point(0.1))]
     market = cp.Market(agents, horizon=40, rewards="deterministic")
-    greedy = cp.Mechanism(agent=etc(1, "greedy", "index"), arm=uniform())
+    greedy = Committing(arm_rounds=1, agent_rounds=1, choice="greedy", agent_order="index")
     found = tree(market, greedy, full_copies(agents, None))[40]
     assert [x.value for x in found.payoff.values()] == pytest.approx([4 / 3] * 3)
 

@@ -134,18 +134,18 @@ def test_what_no_rule_resolves_is_refused():
 def test_a_reservoir_under_continuous_priors_is_the_enumeration(copies):
     ana, bo = cp.Beta(2, 1), cp.Uniform(0.125, 1)
     rounds = 2 if LONG else 1
-    rule = cp.rule("first-pass", draws=2, rounds=rounds, threshold=rounds)
+    made = cp.mechanism("reservoir", draws=2, rounds=rounds, threshold=rounds)
     degree, horizon = 2 * rounds + 1, 11
     exact = [Fraction(0), Fraction(0)]
     for (x, p), (y, q), (z, r) in product(*(interpolated(prior, degree) for prior in (ana, ana, bo))):
         if copies[0] == (1, 1) and x > y:
             continue
         twice = 2 if copies[0] == (1, 1) and x < y else 1
-        paid = expected_rewards([(x, y), (z,)], copies, rule, horizon)
+        paid = expected_rewards([(x, y), (z,)], copies, made.arm, horizon)
         exact = [total + twice * p * q * r * each for total, each in zip(exact, paid, strict=True)]
     market = cp.Market([cp.Agent("ana", 2, ana), cp.Agent("bo", 1, bo)], horizon)
     registered = dict(zip(("ana", "bo"), copies, strict=True))
-    found = cp.Mechanism(arm=rule).law(market, registered).payoff
+    found = made.law(market, registered).payoff
     for payoff, theirs in zip(found.values(), exact, strict=True):
         assert abs(Fraction(payoff.value) - theirs) <= Fraction(payoff.error)
         assert payoff.error < 1e-10
@@ -153,7 +153,7 @@ def test_a_reservoir_under_continuous_priors_is_the_enumeration(copies):
 
 def test_originals_one_at_a_time_are_all_of_them_together():
     """Expectations over listed realisations and by convolution are the same, for unequal copies and priors."""
-    rule = cp.rule("first-pass", draws=4, rounds=3, threshold=3)
+    rule = cp.mechanism("reservoir", draws=4, rounds=3, threshold=3).arm
     three = tuple((value, Fraction(1, 3)) for value in (0.25, 0.5, 1.0))
     two = ((0.5, Fraction(1, 4)), (0.75, Fraction(3, 4)))
     originals = [*[CopiedOriginal(three, 2)] * 3, CopiedOriginal(two, 1)]

@@ -13,7 +13,8 @@ import cloneproof as cp
 from cloneproof.advice.regret import expected_best
 from cloneproof.market import market_from_toml, market_to_toml
 from cloneproof.market.segments import law_from_dict
-from cloneproof.mechanisms.mechanism import SegmentedMechanism, mechanism_from_dict
+from cloneproof.mechanisms.catalogue import mechanism_from_dict
+from cloneproof.mechanisms.segments import SegmentedMechanism
 from cloneproof.runs.tapes import drawn_rates
 from support.strategies import names, priors
 

@@ -8,17 +8,17 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import test_rules
 
 import cloneproof as cp
-from cloneproof._lib.discovery import factories
 from cloneproof.errors import MechanismError
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import rewards
-from cloneproof.mechanisms import Rule, rules
-from cloneproof.mechanisms.bandits.rule import rule_from_dict
+from cloneproof.mechanisms import Rule
+from cloneproof.mechanisms.bandits.rules import RULES, rule_from_dict, rule_to_dict
 from cloneproof.sweeps.grid import points_of
 from cloneproof.sweeps.tasks import answer
 
@@ -48,7 +48,7 @@ def behind(inputs, all_pulls, all_means, radius):
 def elimination(radius: float = 0.5):
     return Rule("elimination", behind, (radius,), explore=1, siblings=True)
 
-composed = cp.Mechanism(agent=cp.rule("ucb"), arm=optimist())
+composed = cp.bandit(agent=cp.rule("ucb"), arm=optimist())
 """
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.5))], horizon=150)
 
@@ -70,7 +70,7 @@ def test_a_rule_from_a_module_is_found_with_its_options(module):
         "optimist", (3.0,), "own_module:optimist", {"weight": 3.0},
     )  # fmt: skip
     assert cp.rule("own_module:ready").parameters == (2.0,)
-    assert made.to_dict() is None  # no file may name what is to be imported
+    assert rule_to_dict(made) == {"rule": None}  # no file may name what is to be imported
 
 
 def test_an_installed_package_gives_a_name_to_its_rule(module):
@@ -82,14 +82,14 @@ def test_an_installed_package_gives_a_name_to_its_rule(module):
     (meta / "entry_points.txt").write_text(points)
     made = cp.rule("optimist", weight=4.0)
     assert made.parameters == (4.0,)
-    assert rule_from_dict(made.to_dict()) == made
+    assert rule_from_dict(rule_to_dict(made)) == made
     assert cp.rule("ucb").name == "ucb"
-    live = cp.session(cp.Mechanism(arm=made), {"ana": 2}, 10, seed=1)
+    live = cp.session(cp.bandit(arm=made), {"ana": 2}, 10, seed=1)
     assert cp.Session.from_json(live.to_json()).mechanism.arm == made
 
 
 def test_siblings_are_the_same_in_reference_and_tree(module):
-    made = cp.Mechanism(arm=cp.rule("own_module:elimination", radius=0.7))
+    made = cp.bandit(arm=cp.rule("own_module:elimination", radius=0.7))
     drawn = runs_of(MARKET, made, {"ana": (2, 1), "bo": (3,)}, 5)
     assert drawn.kernel.name == "reference"  # no kernel shows siblings
     small = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 7)
@@ -114,7 +114,7 @@ def test_siblings_come_sorted_so_that_no_label_can_be_seen():
         seen.append(list(zip(all_pulls, all_means, strict=True)))
         return -inputs.pulls
 
-    live = cp.session(cp.Mechanism(arm=Rule("look", look, siblings=True)), {"ana": 3, "bo": 1}, 20, seed=2)
+    live = cp.session(cp.bandit(arm=Rule("look", look, siblings=True)), {"ana": 3, "bo": 1}, 20, seed=2)
     for t in range(20):
         live.reward(live.decide().id, t % 3 / 2)
     assert all(len(pairs) == 4 and all(a <= b for a, b in pairwise(pairs)) for pairs in seen)
@@ -129,18 +129,18 @@ def test_a_sweep_takes_a_rule_from_a_module_and_its_key_covers_the_sources(modul
     table = cp.sweep(grid, tmp_path / "store", workers=1, rules=allowed)
     assert cp.sweep(grid, tmp_path / "store", workers=1, rules=allowed).summary.computed == 0
     direct = cp.evaluate(
-        MARKET, cp.Mechanism(arm=cp.rule("own_module:optimist")), engine="monte-carlo", search=cp.Search(runs=50)
+        MARKET, cp.bandit(arm=cp.rule("own_module:optimist")), engine="monte-carlo", search=cp.Search(runs=50)
     )
     assert table.where(quantity="payoff", agent="ana")["value"][0] == direct.payoff["ana"].value
     (module / "own_helper.py").write_text("def scale(x):\n    return 3.0 * x\n")  # beside the module that is named
     assert cp.sweep(grid, tmp_path / "store", workers=1, rules=allowed).summary.computed == 2
     with pytest.raises(cp.errors.SweepError, match=r"cp.rule\('mymodule:my_rule'\)"):
-        cp.sweep(grid | {"mechanism": [cp.Mechanism(arm=sys.modules["own_module"].optimist())]}, tmp_path / "store")
+        cp.sweep(grid | {"mechanism": [cp.bandit(arm=sys.modules["own_module"].optimist())]}, tmp_path / "store")
 
 
 def test_a_worker_with_another_version_of_the_module_refuses(module):
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=5)
-    mechanism = cp.Mechanism(arm=cp.rule("own_module:optimist"))
+    mechanism = cp.bandit(arm=cp.rule("own_module:optimist"))
     (point,) = points_of({"market": market, "mechanism": mechanism, "engine": "monte-carlo", "runs": 2})
     assert answer(point.text, "cpu")["engine"] == "monte-carlo"
     (module / "own_module.py").write_text(MODULE + "\n# another\n")
@@ -163,7 +163,7 @@ def _raises(*numbers):
     ],
 )
 def test_a_rule_that_returns_no_number_gets_one_sentence(priority, outcome, engines):
-    made = cp.Mechanism(arm=Rule("mine", priority, explore=1))
+    made = cp.bandit(arm=Rule("mine", priority, explore=1))
     market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5))], horizon=4)
     said = rf"^expected rule 'mine' to return a number, {outcome} at clock 3 with 1"
     for engine in engines:
@@ -181,20 +181,17 @@ FILES = {
 
 
 @pytest.fixture
-def new_files(add_file, monkeypatch):
-    add_file(rules, "softmax", FILES["softmax"])
-    family = {}
-    exec(FILES["two_point"], family)
-    monkeypatch.setitem(rewards.FAMILIES, "two-point", family["two_point"])
-    factories.cache_clear()
-    yield
-    factories.cache_clear()
+def new_files(monkeypatch):
+    for name, table in (("softmax", RULES), ("two_point", rewards.FAMILIES)):
+        made: dict[str, Any] = {}
+        exec(FILES[name], made)
+        monkeypatch.setitem(table, name.replace("_", "-"), made[name])
 
 
 @pytest.mark.usefixtures("new_files")
-def test_a_rule_is_one_file():
+def test_a_rule_is_one_function():
     """And the tests over all rules and families hold for it."""
-    assert cp.check_mechanism(cp.Mechanism(arm=cp.rule("softmax"))).failed == []
+    assert cp.check_mechanism(cp.bandit(arm=cp.rule("softmax"))).failed == []
     for check in (
         test_rules.test_a_rule_is_restored_from_its_data,
         test_rules.test_every_rule_makes_conforming_mechanisms,
@@ -202,7 +199,7 @@ def test_a_rule_is_one_file():
     ):
         check("softmax")
     test_rules.test_a_reward_family_declares_its_law()
-    mechanism = cp.Mechanism(agent=cp.rule("softmax", temperature=0.2), arm=cp.rule("softmax"))
+    mechanism = cp.bandit(agent=cp.rule("softmax", temperature=0.2), arm=cp.rule("softmax"))
     live = cp.session(mechanism, {"ana": 2}, 10)
     live.reward(live.decide().id, 1.0)
     assert cp.Session.from_json(live.to_json()).decide() == live.decide()
@@ -212,7 +209,7 @@ def test_a_rule_is_one_file():
 def test_a_rule_with_chances_is_audited_by_the_tree():
     """Exact in floats, as sampled by draws that know no chance."""
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 4)
-    made = cp.Mechanism(arm=cp.rule("softmax", temperature=0.3))
+    made = cp.bandit(arm=cp.rule("softmax", temperature=0.3))
     exact = cp.evaluate(market, made, {"ana": (2, 1)}, engine="tree")
     search = cp.Search(runs=20_000, bounds="distribution-free")
     sampled = cp.evaluate(market, made, {"ana": (2, 1)}, engine="monte-carlo", search=search, confidence=1 - 1e-6)
@@ -231,7 +228,7 @@ def test_a_reward_family_is_a_quantile_and_a_name(tmp_path):
     assert market.family.sample(0.25, 0.9) == 0.5
 
 
-@pytest.mark.parametrize(("name", "folder"), [("softmax", "mechanisms/rules"), ("two_point", "market")])
+@pytest.mark.parametrize(("name", "folder"), [("softmax", "mechanisms/bandits"), ("two_point", "market")])
 def test_what_contributing_says_to_write_passes_the_linter(name, folder):
     for command in (["check"], ["format", "--check"]):
         place = f"src/cloneproof/{folder}/{name}.py"
@@ -254,15 +251,15 @@ def test_what_contributing_says_to_write_has_types(tmp_path):
 
 def test_a_mechanism_of_one_rule_has_its_name():
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
-    made = cp.Mechanism(arm=Rule("mine", lambda inputs: inputs.mean, explore=1))
+    made = cp.bandit(arm=Rule("mine", lambda inputs: inputs.mean, explore=1))
     assert made.name == "mine"
     assert "mine" in repr(cp.audit(market, made, search=cp.Search(copies=2)))
-    assert cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("ucb")).name == "composed"
-    assert cp.Mechanism(arm=cp.rule("ucb"), name="ours").name == "ours"
+    assert cp.bandit(agent=cp.rule("ucb"), arm=cp.rule("ucb")).name == "composed"
+    assert cp.bandit(arm=cp.rule("ucb"), name="ours").name == "ours"
 
 
 def test_a_session_that_was_saved_under_another_name_goes_on():
-    made = cp.Mechanism(arm=Rule("mine", lambda inputs: inputs.mean, explore=1))
+    made = cp.bandit(arm=Rule("mine", lambda inputs: inputs.mean, explore=1))
     saved = cp.session(replace(made, name="composed"), {"ana": 2}, 10).to_json()
     assert cp.Session.from_json(saved, mechanism=made).decide() == cp.session(made, {"ana": 2}, 10).decide()
 

@@ -7,15 +7,13 @@ import numba
 import pytest
 
 import cloneproof as cp
-from cloneproof._lib.discovery import factories
 from cloneproof.market.rewards import BOUNDED, family_names, reward_family
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.bandits.rule import RULES_PACKAGE, PriorityInputs
+from cloneproof.mechanisms.bandits.rule import PriorityInputs
+from cloneproof.mechanisms.bandits.rules import RULES, rule_to_dict
 from support.sizes import LONG
 from support.strategies import small
 
-RULES = sorted(factories(RULES_PACKAGE))  # not those of packages that happen to be installed
-NEEDED = {"etc": {"rounds": 3}}
 IN_CATALOGUE = {rule.name for name in CATALOGUE for rule in small(name).rules}  # and checked with it
 
 
@@ -27,45 +25,32 @@ def test_a_users_own_bonus_compiles_with_the_rule():
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_is_restored_from_its_data(name):
-    rule = cp.rule(name, **NEEDED.get(name, {}))
-    data = rule.to_dict()
+    rule = cp.rule(name)
+    data = rule_to_dict(rule)
     assert cp.rule(data.pop("rule"), **data) == rule
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if LONG or name not in IN_CATALOGUE])
 def test_every_rule_makes_conforming_mechanisms(name):
-    """A new rule file is covered from its first day, on both levels; slots are drawn from arms, never from agents."""
-    rule = cp.rule(name, **NEEDED.get(name, {}))
-    made = cp.Mechanism(agent=cp.rule("uniform") if rule.draws else rule, arm=rule)
-    assert cp.check_mechanism(made).failed == []
+    """A new rule is covered from its first day, on both levels."""
+    assert cp.check_mechanism(cp.bandit(agent=cp.rule(name), arm=cp.rule(name))).failed == []
 
 
-INDICES = {
-    "etc": "mean", "best-of-draws": "mean", "first-pass": "mean", "uniform": "none", "thompson": "posterior",
-    "falling-kl-ucb": "steady-kl-ucb", "bars": "bars", "streams": "bars",
-} | {
+INDICES = {"uniform": "none", "thompson": "posterior"} | {
     name: name for name in ("epsilon-greedy", "kl-ucb", "steady-kl-ucb", "steady-ucb", "ucb")
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_declares_what_it_is(name):
     """Its function declares an index that engines know, or none; one in its place is the user's, whatever the name."""
-    rule = cp.rule(name, **NEEDED.get(name, {}))
+    rule = cp.rule(name)
     assert rule.index == INDICES.get(name, "own")
     assert rule.uniform == (name == "uniform")
-    assert rule.commits_to_mean == (name == "etc")
-    assert rule.steady == (name in ("steady-ucb", "steady-kl-ucb", "falling-kl-ucb"))
+    assert rule.steady == (name in ("steady-ucb", "steady-kl-ucb"))
     other = replace(rule, priority=lambda *numbers: 0.0)
-    assert (other.index, other.uniform, other.commits_to_mean, other.steady) == ("own", False, False, False)
-    assert not replace(rule, commits=True).steady
-
-
-def test_a_rule_that_commits_to_something_else_says_so():
-    etc = cp.rule("etc", rounds=3)
-    assert not cp.rule("etc", rounds=3, choice="greedy").commits_to_mean
-    assert not replace(etc, binarise=True).commits_to_mean
-    assert not replace(cp.rule("uniform"), explore=1).uniform
+    assert (other.index, other.uniform, other.steady) == ("own", False, False)
+    assert not replace(rule, explore=1).uniform
 
 
 def test_a_reward_family_declares_its_law():
@@ -88,7 +73,7 @@ def test_whole_floats_are_whole_numbers():
 
 
 def test_the_docstring_names_every_rule():
-    assert [name for name in factories(RULES_PACKAGE) if f'"{name}"' not in cp.rule.__doc__] == []
+    assert [name for name in RULES if f'"{name}"' not in cp.rule.__doc__] == []
 
 
 AT_16 = PriorityInputs(16, math.log(16), 4, 0.5, 0, 0, 3)

@@ -7,8 +7,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import CloneproofError
-from cloneproof.mechanisms import CATALOGUE, Rule, Slots
-from cloneproof.mechanisms.rules.etc import average
+from cloneproof.mechanisms import CATALOGUE, Rule
 from cloneproof.mechanisms.segment import Segment
 from cloneproof.mechanisms.streams import Coins
 from support.sizes import LONG
@@ -16,7 +15,7 @@ from support.strategies import small
 
 MOVES = 150 if LONG else 45
 SUMS = {"rounds": 3, "draws": 4, "coins": False}
-GREEDY = Rule("greedy slots", average, explore=4, binarise=True, slots=Slots(3))
+GREEDY = Rule("greedy", lambda inputs: inputs.mean, explore=4, binarise=True)
 MECHANISMS = {name: small(name) for name in CATALOGUE} | {
     "best of draws": cp.mechanism("reservoir", rounds=2, draws=3, choose="best"),
     "contest by ucb": cp.mechanism("reservoir-contest", rounds=2, draws=3, horizon=120, contest="ucb"),
@@ -24,7 +23,7 @@ MECHANISMS = {name: small(name) for name in CATALOGUE} | {
     "best of sums": cp.mechanism("reservoir", choose="best", **SUMS),
     "contest of sums": cp.mechanism("reservoir-contest", horizon=120, contest="ucb", **SUMS),
     "bar": cp.mechanism("reservoir-bars", bars=0.28, stake=3, draws=2),
-    "one's own": cp.Mechanism(arm=GREEDY),
+    "one's own": cp.bandit(arm=GREEDY),
 }
 TWO = {"code": 0.3, "writing": 0.7}
 TERMS = {

@@ -148,7 +148,7 @@ def test_a_view_counts_as_the_attention_of_its_place(name: str) -> None:
 
 
 def test_on_two_levels_an_agent_has_one_place_and_its_best_arm() -> None:
-    made = cp.Mechanism(agent=cp.rule("steady-kl-ucb", horizon=100), arm=cp.rule("kl-ucb", clock="completed"))
+    made = cp.bandit(agent=cp.rule("steady-kl-ucb", horizon=100), arm=cp.rule("kl-ucb", clock="completed"))
     _, shown = played(80, mechanism=made, rate=lambda page, each: each.agent == "cy" and each.arm == 1)
     assert all(len({each.agent for each in slate}) == 3 for slate in shown)
     assert all(slate[0].agent == "cy" for slate in shown[-20:])

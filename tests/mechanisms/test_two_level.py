@@ -62,7 +62,7 @@ def test_withholding_pays_exactly_19_of_9600_and_the_audit_finds_it() -> None:
     assert ours.agent is not None
     assert replace(rule, chance=None, binarise=True) == ours.agent == ours.arm
     market, search = cp.Market(agents, 3), cp.Search(copies=2)
-    found = cp.audit(market, cp.Mechanism(agent=rule, arm=rule), agent="ana", also="withholding", search=search)
+    found = cp.audit(market, cp.bandit(agent=rule, arm=rule), agent="ana", also="withholding", search=search)
     best = found.also["withholding"]
     assert best.copies == (1, 0)
     assert best.gain.value == pytest.approx(19 / 9600, abs=1e-12)

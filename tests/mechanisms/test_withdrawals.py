@@ -21,8 +21,7 @@ BEST = cp.mechanism("reservoir", rounds=1, draws=3, choose="best")
 CONTEST = cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=60)
 INDEX = cp.mechanism("reservoir-index", draws=3, constant=0.7)
 BARS = cp.mechanism("reservoir-bars", bars=0.5, draws=3)
-UCB_ON_SLOTS = cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("best-of-draws", draws=2, rounds=2))
-ON_SLOTS = [FIRST_PASS, BEST, CONTEST, INDEX, BARS, UCB_ON_SLOTS]
+ON_SLOTS = [FIRST_PASS, BEST, CONTEST, INDEX, BARS]
 ELSEWHERE = [
     *(cp.mechanism(name) for name in ("ucb1", "thompson", "epsilon-greedy", "h-ucb")),
     cp.mechanism("prior-independent-etc"),

@@ -10,6 +10,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._lib.randomness import uniform
 from cloneproof.evaluation.conformance import unlikely_counts
+from cloneproof.mechanisms.bandits.bandit import Bandit
 from cloneproof.mechanisms.bandits.levels import Level
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.paper.permutations import TIE_SEEDS, check_permutation_invariance, check_trp, rp_regret, sorted_copies
@@ -150,15 +151,16 @@ def test_a_rule_that_looks_at_the_order_of_its_calls_is_caught():
         new, last[0] = last[0] != inputs.clock, inputs.clock
         return float(new)
 
-    failed = problems(cp.Mechanism(arm=Rule("first come", first_come)))
+    failed = problems(cp.bandit(arm=Rule("first come", first_come)))
     assert failed == 2
 
 
 def test_a_mechanism_that_falsely_claims_invariance_is_caught():
-    class Sly(cp.Mechanism):
+    class Sly(Bandit):
         exchangeable = True
 
-    assert problems(Sly(Rule("sly", cp.rule("etc", rounds=2).priority, explore=2, order="index", commits=True))) == 2
+    priority = cp.mechanism("etc", arm_rounds=2).arm.priority
+    assert problems(Sly(Rule("sly", priority, explore=2, order="index", commits=True))) == 2
 
 
 def problems(mechanism):

@@ -24,7 +24,7 @@ ADDING_UP = ("bernoulli", "deterministic", "gaussian")
 SEEDS = st.integers(0, 2**63 - 1)
 ERROR_RATE = 1e-6
 # whoever is chosen uniformly at random in blocks is so by other random numbers than a session's
-DECIDING = committing_mechanisms().filter(lambda made: not made.uniform_agents and made.scoring.counts_all)
+DECIDING = committing_mechanisms().filter(lambda made: not made.uniform_agents and made.counts_all)
 
 
 def realised(drawn, run):

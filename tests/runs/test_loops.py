@@ -51,7 +51,7 @@ def test_a_bound_of_ones_own_is_used_and_a_wrong_one_shows(above):
     """With `too_low` for a bound, a rival that should have overtaken the leader is not looked at."""
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 3, cp.Point(0.6))], horizon=400)
     plain = Rule("mine", root_index, (0.8,), explore=1)
-    mechanisms = [cp.Mechanism(replace(plain, bound=bound), above) for bound in (None, too_low, root_index)]
+    mechanisms = [cp.bandit(replace(plain, bound=bound), above) for bound in (None, too_low, root_index)]
     jobs = [runs_of(market, made, full_copies(market.agents, None)) for made in mechanisms]
     looked, skipped, bounded = (played(stepping, job, 2, 1).rows for job in jobs)
     assert not np.array_equal(looked, skipped)

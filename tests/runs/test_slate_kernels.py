@@ -16,10 +16,10 @@ BANDITS = [
     cp.mechanism("thompson", one_place_each=True, alpha=2, beta=7.5),
     cp.mechanism("h-thompson"),
     cp.mechanism("h-thompson", alpha=1.5, beta=4),
-    cp.Mechanism(agent=cp.rule("steady-kl-ucb", horizon=12), arm=cp.rule("kl-ucb", clock="completed")),
+    cp.bandit(agent=cp.rule("steady-kl-ucb", horizon=12), arm=cp.rule("kl-ucb", clock="completed")),
     cp.mechanism("h-ucb"),
-    cp.Mechanism(agent=cp.rule("epsilon-greedy"), arm=cp.rule("uniform")),
-    cp.Mechanism(arm=cp.rule("steady-ucb")),
+    cp.bandit(agent=cp.rule("epsilon-greedy"), arm=cp.rule("uniform")),
+    cp.bandit(arm=cp.rule("steady-ucb")),
 ]
 
 

@@ -12,7 +12,6 @@ from cloneproof.laws.logarithm import kl_upper_bound
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.reservoir import rank
 from cloneproof.mechanisms.reservoir.kernel import slots
-from cloneproof.mechanisms.scores.champions import Champions
 from support.native_functions import nearby_index, pulls_at, sure_pulls
 from support.reference_runs import played, reference_outcomes
 
@@ -110,16 +109,6 @@ def test_how_a_slot_is_judged_is_said_once(monkeypatch):
     assert all(one != other for one, other in zip(lower, higher, strict=True))
 
 
-def test_a_contest_with_longer_turns_is_stepped_too():
-    """Parts that the catalogue does not combine: a later start, and several counted turns."""
-    arm = cp.rule("first-pass", draws=2, rounds=3, threshold=3)
-    agents = [cp.Agent(name, 2, cp.Discrete([0.3, 0.7], [0.5, 0.5])) for name in "abc"]
-    for horizon in (20, 29, 31, 90):
-        agent = cp.rule("steady-kl-ucb", horizon=horizon, rounds=11)
-        mechanism = cp.Mechanism(agent=agent, arm=arm, score=Champions(8))
-        stepped_as_the_reference(cp.Market(agents, horizon=horizon, rewards="beta"), mechanism, {"a": (3, 1)})
-
-
 def test_close_calls_are_decided_as_in_the_reference():
     """Long contests of equal champions: indices cross all the time, and many are equal."""
     for contest in ("kl-ucb", "ucb"):
@@ -167,14 +156,6 @@ def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
         assert found == failures + 1 or failures < 2 * SHORT
         long += found > SHORT
     assert long > 10
-
-
-def test_a_mechanism_on_slots_never_runs_as_one_on_arms():
-    """The stepping kernel knows the priority of first-pass, and would explore every arm."""
-    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=50)
-    composed = cp.Mechanism(agent=cp.rule("etc", rounds=8), arm=cp.rule("first-pass", draws=2, rounds=3, threshold=2))
-    job = runs_of(market, composed, full_copies(market.agents, None), 3)
-    assert job.kernel.name == "reference"
 
 
 @pytest.mark.parametrize("rates", [(0.004, 0.006), (0.02, 0.02), (0.001, 0.09), (0.0, 0.01)])

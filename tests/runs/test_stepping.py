@@ -10,7 +10,7 @@ import cloneproof as cp
 from cloneproof.evaluation.reference import runs_of, simulate_run
 from cloneproof.market import full_copies
 from cloneproof.market.rewards import RewardFamily
-from cloneproof.mechanisms import CATALOGUE, Doubling, Mechanism, Rule
+from cloneproof.mechanisms import CATALOGUE, Rule
 from cloneproof.mechanisms.bandits.kernel import stepping
 from support import market_strategies
 from support.reference_runs import played, reference_outcomes
@@ -18,12 +18,7 @@ from support.sizes import LONG
 from support.strategies import copies_of, markets, small
 
 SEEDS = st.integers(0, 2**63 - 1)
-ORDERS = st.sampled_from(["round-robin", "block", "index"])
-etc_rules = st.builds(
-    lambda rounds, choice, order: cp.rule("etc", rounds=rounds, choice=choice, order=order),
-    st.integers(1, 4), st.sampled_from(["commit", "greedy"]), ORDERS,
-)  # fmt: skip
-other_rules = st.sampled_from(
+rules = st.sampled_from(
     [
         cp.rule("ucb"), cp.rule("ucb", constant=0.5, clock="completed"), cp.rule("uniform"),
         cp.rule("epsilon-greedy", c=0.3), cp.rule("epsilon-greedy", c=7.0),
@@ -31,21 +26,14 @@ other_rules = st.sampled_from(
         cp.rule("steady-ucb", horizon=80, rounds=3),
     ]
 )  # fmt: skip
-rules = etc_rules | other_rules
 
 
 @st.composite
 def mechanisms(draw):
-    """Everything that data can say: any rules and restarts."""
-    arm = draw(rules)
+    """Bandits of any rules, and all that explores and then commits, or is greedy from then on."""
     if draw(st.booleans()):
-        restart = (
-            Doubling(draw(st.sampled_from([1.0, 2.0, 4.0]))) if arm.name == "etc" and draw(st.booleans()) else None
-        )
-        return Mechanism(arm=arm, restart=restart)
-    agent = draw(rules)
-    restart = "award" if agent.explore and draw(st.booleans()) else None
-    return Mechanism(arm=arm, agent=agent, restart=restart)
+        return draw(market_strategies.committing_mechanisms(greedy=True))
+    return cp.bandit(arm=draw(rules), agent=draw(st.none() | rules))
 
 
 def agree(market, mechanism, copies, seed, run):
@@ -115,8 +103,8 @@ THREE = RewardFamily(
 )
 OWN = {
     "a bonus as a lambda": cp.mechanism("ucb1", bonus=lambda t, n: t**0.25 / n),
-    "my rule above": Mechanism(agent=MY_RULE, arm=cp.rule("ucb")),
-    "my rule below": Mechanism(agent=cp.rule("etc", rounds=6), arm=MY_RULE, restart="award"),
+    "my rule above": cp.bandit(agent=MY_RULE, arm=cp.rule("ucb")),
+    "my rule below": cp.bandit(agent=cp.rule("steady-ucb", rounds=6), arm=MY_RULE),
     "both levels": cp.mechanism("h-ucb", bonus=lambda t, n: math.sqrt(math.log(1 + t) / n)),
 }
 

@@ -45,7 +45,7 @@ def test_in_one_place_it_plays_as_our_sessions_do(how):
     rates, prior = [(0.2, 0.7), (0.5, 0.5)], UNIFORM
     agents = [cp.Agent(name, prior=[cp.Point(rate) for rate in own]) for name, own in zip("ab", rates, strict=True)]
     thompson = cp.rule("thompson")
-    made = cp.Mechanism(arm=thompson) if how == study.FLAT else cp.Mechanism(agent=thompson, arm=thompson)
+    made = cp.bandit(arm=thompson) if how == study.FLAT else cp.bandit(agent=thompson, arm=thompson)
     search = cp.Search(runs=600, bounds="asymptotic")
     told = cp.evaluate(cp.Market(agents, 150), made, engine="monte-carlo", search=search).payoff
     found = played(rates, (1.0,), 150, how, runs=600, prior=prior)

@@ -27,7 +27,7 @@ def test_one_bar_gains_nothing_in_fractions():
 def test_kl_ucb_of_the_table_is_the_rule(level):
     horizon, runs = 300, 3000
     market = cp.Market([cp.Agent("a", 3, cp.Discrete([0.2, 0.5, 0.8], [0.5, 0.3, 0.2]))], horizon)
-    made = cp.Mechanism(arm=cp.rule("steady-kl-ucb", horizon=horizon, constant=level / math.log(horizon)))
+    made = cp.bandit(arm=cp.rule("steady-kl-ucb", horizon=horizon, constant=level / math.log(horizon)))
     kernel = runs_of(market, made, full_copies(market.agents, None), 1)(0, runs).regret
     dice, own = np.random.default_rng(1), np.zeros(runs)
     for run in range(runs):

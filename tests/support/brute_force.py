@@ -21,7 +21,7 @@ from math import comb
 from typing import NamedTuple
 
 from cloneproof.market import Copies, Market, arms_of, full_copies
-from cloneproof.mechanisms import Doubling, Mechanism
+from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.bandits.rule import Rule
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -151,7 +151,7 @@ def _observed(mechanism: Mechanism, counts: Sequence[int], history: History) -> 
         return State(now, None, (_level(events, sum(counts), explore),))
     trial = len(counts) * mechanism.agent.explore
     agents = _level([(pull.agent, pull.reward) for pull in history], len(counts), mechanism.agent.explore)
-    since = history[trial:] if mechanism.restart == "award" and len(history) >= trial else history
+    since = history[trial:] if mechanism.clears_at_award and len(history) >= trial else history
     inside = tuple(
         _level([(pull.arm, pull.reward) for pull in since if pull.agent == agent], count, mechanism.arm.explore)
         for agent, count in enumerate(counts)
@@ -195,9 +195,9 @@ def _averages(level: Level) -> list[Fraction | None]:
 
 def _epoch(mechanism: Mechanism, now: int) -> tuple[int, int]:
     """How many rounds were over when this epoch began, and its rounds of exploration for each arm."""
-    if not isinstance(mechanism.restart, Doubling):
+    if not mechanism.in_epochs:
         return 0, mechanism.arm.explore
-    power, number = mechanism.restart.power, 1
+    power, number = mechanism.power, 1
     while 2**number < now:
         number += 1
     start = 0 if number == 1 else 2 ** (number - 1)

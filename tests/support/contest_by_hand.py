@@ -12,7 +12,7 @@ def contest_rewards(means, copies, mechanism, horizon):
     An agent is (tests so far, count of the current test, counts it has failed with, mean it plays) until it has its
     champion; then (mean, pulls, successes) of the contest. One round at a time, agents in turn in a random order.
     """
-    rule, agent, after = mechanism.arm, mechanism.agent, mechanism.scoring.after
+    rule, agent, after = mechanism.arm, mechanism.agent, mechanism.skipped_rounds
     count = len(means)
 
     @cache

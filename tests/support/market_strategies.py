@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cloneproof.market import Agent, Copies, Discrete, Market, Point, Prior, full_copies
-from cloneproof.mechanisms import Doubling
-from cloneproof.mechanisms.bandits.rule import rule
+from cloneproof.mechanisms import bandit
+from cloneproof.mechanisms.bandits.rules import rule
 from cloneproof.mechanisms.catalogue import mechanism
+from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.mechanisms.mechanism import Mechanism
 from support.sizes import LONG
 
@@ -140,30 +141,26 @@ def mechanisms_for(draw: DrawFn, market: Market, names: Sequence[str] = EXACT_NA
 
 @st.composite
 def composed_mechanisms(draw: DrawFn) -> Mechanism:
-    """Any two rules, beyond the catalogue: for engines that claim every mechanism made of rules."""
-    etc = st.builds(lambda m, choice, order: rule("etc", rounds=m, choice=choice, order=order),
-                    st.integers(1, 2), CHOICES, ORDERS)  # fmt: skip
+    """Any two rules, beyond the catalogue: for engines that claim every bandit."""
     ucb = st.builds(lambda c, clock: rule("ucb", constant=c, clock=clock), CONSTANTS, CLOCKS)
     others = st.sampled_from([rule("uniform"), rule("epsilon-greedy", c=0.25)])
-    agent, arm = draw(etc | ucb | others), draw(etc | ucb | others)
-    afresh = agent.explore > 0 and draw(st.booleans())
-    return Mechanism(agent=agent, arm=arm, restart="award" if afresh else None)
+    return bandit(agent=draw(ucb | others), arm=draw(ucb | others))
 
 
 @st.composite
-def committing_mechanisms(draw: DrawFn) -> Mechanism:
+def committing_mechanisms(draw: DrawFn, greedy: bool = False) -> Mechanism:
     """Everything that explores and then commits: flat, in epochs, or on two levels with or without a restart."""
     m = draw(st.integers(1, 3))
-    arm = rule("etc", rounds=m, order=draw(ORDERS))
+    how = {"order": draw(ORDERS), "choice": draw(CHOICES) if greedy else "commit"}
     kind = draw(st.sampled_from(["flat", "epochs", "uniform", "trial", "whole trial"]))
-    if kind in ("flat", "epochs"):
-        return Mechanism(arm, restart=Doubling(draw(st.sampled_from([0.5, 1.0, 2.0]))) if kind == "epochs" else None)
-    if kind == "uniform":
-        return Mechanism(arm, rule("uniform"))
-    restart = draw(st.sampled_from(["award", None]))
+    if kind == "epochs":
+        return Committing(power=draw(st.sampled_from([0.5, 1.0, 2.0])), **how)
+    if kind in ("flat", "uniform"):
+        return Committing(m, uniform=kind == "uniform", **how)
     whole = kind == "whole trial"  # of every arm, as exact engines ask where nothing is cleared
     rounds = draw(st.integers(m * MOST_ARMS, m * MOST_ARMS + 1) if whole else st.integers(1, 7))
-    return Mechanism(arm, rule("etc", rounds=rounds, order=draw(ORDERS)), restart if whole else "award")
+    clears = draw(st.booleans()) if whole else True
+    return Committing(m, rounds, clears=clears, agent_order=draw(ORDERS), **how)
 
 
 def short_enough(case: Case) -> bool:

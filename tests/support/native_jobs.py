@@ -23,10 +23,8 @@ def mechanism(draw, horizon):
             lambda: cp.mechanism("ucb1", constant=draw.choice([2.0, 0.01])),
             lambda: cp.mechanism(draw.choice(["kl-ucb", "thompson", "h-ucb", "h-thompson"])),
             lambda: cp.mechanism("epsilon-greedy", c=draw.choice([0.3, 5.0])),
-            lambda: cp.Mechanism(
-                arm=cp.rule("steady-ucb", horizon=80), agent=cp.rule("etc", rounds=3), restart="award"
-            ),
-            lambda: cp.Mechanism(arm=cp.rule("uniform"), agent=cp.rule("steady-kl-ucb", horizon=80)),
+            lambda: cp.bandit(arm=cp.rule("steady-ucb", horizon=80), agent=cp.rule("ucb")),
+            lambda: cp.bandit(arm=cp.rule("uniform"), agent=cp.rule("steady-kl-ucb", horizon=80)),
             lambda: cp.mechanism("etc", arm_rounds=rounds),
             lambda: cp.mechanism("prior-independent-etc", power=2.0),
             lambda: cp.mechanism("uniform-etc", arm_rounds=rounds),

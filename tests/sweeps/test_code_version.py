@@ -24,7 +24,7 @@ def test_it_names_the_package_and_is_the_same_for_a_copy(copy):
     assert code_version().startswith(f"cloneproof {cp.__version__}, sources {package_digest(copy)}, numpy ")
 
 
-@pytest.mark.parametrize("path", ["bounds/rounds.py", "mechanisms/rules/brand_new.py"])
+@pytest.mark.parametrize("path", ["bounds/rounds.py", "mechanisms/bandits/brand_new.py"])
 def test_an_edit_and_a_new_file_change_it(copy, path):
     before = package_digest(copy)
     with (copy / path).open("a", encoding="utf-8") as file:

@@ -87,7 +87,7 @@ def test_texts_that_look_like_long_keys_are_no_keys(tmp_path):
 
 
 def test_a_rule_of_ones_own_cannot_be_sent():
-    own = cp.Mechanism(arm=Rule("mine", lambda *numbers: 0.0))
+    own = cp.bandit(arm=Rule("mine", lambda *numbers: 0.0))
     assert "expected a mechanism made of rules that a worker can make again" in told(GRID | {"mechanism": own})
 
 

@@ -1,52 +1,19 @@
-"""Discovery of rules, reward families, scores and restarts without a list to edit.
-
-Every module of a package that defines a function of its own name contributes that function, with hyphens for
-underscores: `epsilon_greedy.py` with `def epsilon_greedy(...)` is `epsilon-greedy`. Scores and restarts are classes. An
-object named as MODULE:NAME or FILE.py:NAME is imported from there.
-"""
+"""What a name finds: a factory with its options, or an object at MODULE:NAME or FILE.py:NAME, which is imported."""
 
 from __future__ import annotations
 
 import inspect
-import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 from cloneproof._lib.checks import known
 from cloneproof.errors import CloneproofError, brief, did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _modules(package: str) -> Iterator[tuple[str, ModuleType]]:
-    """Yield the name of every module of a package, and the module."""
-    for module in pkgutil.iter_modules(import_module(package).__path__):
-        yield module.name, import_module(f"{package}.{module.name}")
-
-
-@cache
-def factories(package: str) -> Mapping[str, Callable[..., Any]]:
-    """Return {public name: factory} for every module of the package."""
-    named = {name: getattr(module, name, None) for name, module in _modules(package)}
-    return {name.replace("_", "-"): factory for name, factory in named.items() if callable(factory)}
-
-
-@cache
-def classes(package: str) -> Mapping[str, type[Any]]:
-    """Return {public name: class} for every class with a `name` that a module of the package defines."""
-    defined = [
-        value
-        for _, module in _modules(package)
-        for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == module.__name__
-    ]
-    return {kind.name: kind for kind in defined if hasattr(kind, "name")}
 
 
 def formula(name: str) -> Callable[[F], F]:

@@ -21,9 +21,10 @@ from cloneproof.mechanisms.bandits.prior import prior_parameters
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, ON_PAGES_ONLY, mechanism
 from cloneproof.mechanisms.committing.parameters import known_gap
 from cloneproof.mechanisms.facts import RATES, Facts, Setting
-from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox, BlackBoxError
 from cloneproof.mechanisms.pattern_search import PatternSearch
+from cloneproof.mechanisms.segments import SegmentedMechanism
 from cloneproof.runs.deadline import Deadline
 
 RESERVOIRS = ("reservoir", "reservoir-contest", *AT_RANDOM_ONLY)  # Their promise needs no declaration.

@@ -32,7 +32,7 @@ from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import Agent, Market, full_copies
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.plays import plays
+from cloneproof.mechanisms.segments import plays
 from cloneproof.mechanisms.slate import check_takes_positions
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum

@@ -28,10 +28,10 @@ from cloneproof.laws.reservoir import ReservoirMarket
 from cloneproof.market.market import Copies, Market, full_copies
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.plays import plays
 from cloneproof.mechanisms.reservoir.bars_tuning import QUOTED
 from cloneproof.mechanisms.reservoir.facts import numbers_of
 from cloneproof.mechanisms.reservoir.parameters import COARSE, FINE, reservoir_market
+from cloneproof.mechanisms.segments import plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum
 from cloneproof.runs.kernel import Runs

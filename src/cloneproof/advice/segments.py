@@ -13,7 +13,7 @@ from cloneproof.advice.recommendation import AssessedMechanism, PlatformOption, 
 from cloneproof.advice.regret import best_reward
 from cloneproof.market.market import Market
 from cloneproof.market.segments import MANY
-from cloneproof.mechanisms.mechanism import SegmentedMechanism
+from cloneproof.mechanisms.segments import SegmentedMechanism
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum
 

@@ -33,7 +33,7 @@ from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
-from cloneproof.mechanisms.plays import plays
+from cloneproof.mechanisms.segments import plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import BoundsName, Estimate, Evaluation, weighted_sum
 from cloneproof.runs.job import Job, Strata, strata_of

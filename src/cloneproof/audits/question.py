@@ -13,11 +13,12 @@ from cloneproof.audits.deviations import CopiesOf
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
 from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.market.segments import MeanLaw
+from cloneproof.mechanisms.bandits.bandit import Bandit
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
-from cloneproof.mechanisms.plays import plays
 from cloneproof.mechanisms.proof import Case, Proof
+from cloneproof.mechanisms.segments import plays
 from cloneproof.runs.deadline import Deadline
 
 MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
@@ -106,7 +107,7 @@ def _unknown(*numbers: float) -> float:
 
 def _declared(mechanism: Auditable, market: Market) -> Mechanism:
     if isinstance(mechanism, BlackBox):  # a placeholder, which no engine runs and no argument covers
-        return Mechanism(arm=Rule(mechanism.name, _unknown, order="index", randomised=True), name=mechanism.name)
+        return Bandit(Rule(mechanism.name, _unknown, order="index", randomised=True), name=mechanism.name)
     derived = mechanism if isinstance(mechanism, Mechanism) else mechanism(market)
     if not isinstance(derived, Mechanism):
         raise MechanismError(

@@ -65,7 +65,7 @@ class Audited:
         if policy is None or not boxed:
             options = "".join(f", {key}={value!r}" for key, value in audit.mechanism.parameters.items())
             made = f"cp.mechanism({audit.mechanism.name!r}{options})"
-            return cls(made if policy is None else f"cp.Mechanism(arm=cp.rule({policy!r}{options}))")
+            return cls(made if policy is None else f"cp.bandit(cp.rule({policy!r}{options}))")
         place, _, name = policy.rpartition(":")
         if not place.endswith(".py"):
             return cls(name, (f"from {place} import {name}",))

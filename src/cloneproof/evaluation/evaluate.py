@@ -17,7 +17,7 @@ from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end
 from cloneproof.mechanisms.committing.parameters import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
-from cloneproof.mechanisms.plays import plays, summed_plays
+from cloneproof.mechanisms.segments import plays, summed_plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.kernel import Runs

@@ -31,7 +31,7 @@ from cloneproof.market.market import (
 )
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
-from cloneproof.mechanisms.plays import plays
+from cloneproof.mechanisms.segments import plays
 from cloneproof.mechanisms.session import Session, session
 from cloneproof.mechanisms.streams import checked_seed
 from cloneproof.runs.job import Job

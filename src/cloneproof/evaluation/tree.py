@@ -31,7 +31,8 @@ from cloneproof.laws.logarithm import ln
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.market.priors import Beta, Prior, Uniform
 from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, broken_rule, checked_chances
-from cloneproof.mechanisms.mechanism import Mechanism, plain_epochs
+from cloneproof.mechanisms.committing.committing import plain_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Estimate, Evaluation, weighted_sum
 
 METHOD = "state tree: forward recursion over statistics"
@@ -58,7 +59,7 @@ def tree(
     """
     wanted = [count(one, "a horizon", error=EngineError) for one in horizons or [market.horizon]]
     _check(market, mechanism)
-    if mechanism.flat_restart is not None:
+    if mechanism.in_epochs:
         return _in_epochs(market, mechanism, copies, wanted)
     running = Recursion(market, mechanism, copies, max(wanted))
     best, share = best_mean([prior for agent in market.agents for prior in agent.priors]), market.share
@@ -86,7 +87,7 @@ def _check(market: Market, mechanism: Mechanism) -> None:
         raise _refusal("a fixed end", "a market that ends at random")
     if market.family.law not in ("coin", "point"):
         raise _refusal("bernoulli or deterministic rewards", market.family.name)
-    if mechanism.draws or not mechanism.scoring.counts_all:
+    if mechanism.draws or not mechanism.counts_all:
         raise _refusal("rules on arms, and scores of all rewards", repr(mechanism.name))
     for rule in mechanism.rules:
         if rule.randomised and rule.chance is None:

@@ -11,25 +11,21 @@ from cloneproof._lib.checks import known, one_of, whole
 from cloneproof._lib.discovery import check_options, imported
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market, checked_market
+from cloneproof.mechanisms.bandits.bandit import Bandit
 from cloneproof.mechanisms.bandits.prior import prior_parameters
-from cloneproof.mechanisms.bandits.rule import (
-    Choice,
-    Clock,
-    Order,
-    Rule,
-    known_rule,
-    positive,
-    rounds_number,
-    rule,
-    rule_names,
-)
+from cloneproof.mechanisms.bandits.rule import Choice, Clock, Order, Rule, positive, rounds_number
+from cloneproof.mechanisms.bandits.rules import epsilon_greedy as epsilon_greedy_rule
+from cloneproof.mechanisms.bandits.rules import kl_ucb as kl_ucb_rule
+from cloneproof.mechanisms.bandits.rules import known_rule, rule, rule_from_dict, rule_names, ucb
+from cloneproof.mechanisms.bandits.rules import thompson as thompson_rule
+from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.mechanisms.committing.parameters import (
     Derived,
     etc_parameters,
     h_etc_r_parameters,
     uniform_etc_parameters,
 )
-from cloneproof.mechanisms.mechanism import Claim, Mechanism, SegmentedMechanism
+from cloneproof.mechanisms.mechanism import Claim, Mechanism
 from cloneproof.mechanisms.reservoir.parameters import (
     BARS_CLONE_PROOF,
     CLONE_PROOF,
@@ -42,23 +38,9 @@ from cloneproof.mechanisms.reservoir.parameters import (
     reservoir_parameters,
     streams_parameters,
 )
-from cloneproof.mechanisms.restarts.doubling import Doubling
-from cloneproof.mechanisms.rules.bars import bars as bars_rule
-from cloneproof.mechanisms.rules.best_of_draws import best_of_draws
-from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
-from cloneproof.mechanisms.rules.etc import etc as etc_rule
-from cloneproof.mechanisms.rules.falling_kl_ucb import falling_kl_ucb
-from cloneproof.mechanisms.rules.first_pass import first_pass
-from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
-from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
-from cloneproof.mechanisms.rules.steady_ucb import steady_ucb
-from cloneproof.mechanisms.rules.streams import streams as streams_rule
-from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
-from cloneproof.mechanisms.rules.ucb import ucb
-from cloneproof.mechanisms.rules.uniform import uniform
-from cloneproof.mechanisms.scores.champions import Champions
+from cloneproof.mechanisms.reservoir.reservoirs import Bars, Contest, ContestBy, Index, Scan, Streams
+from cloneproof.mechanisms.segments import SegmentedMechanism
 
-Contest = Literal["kl-ucb", "ucb"]
 ChampionRule = Literal["first-pass", "best"]
 BonusFunction = Callable[[float, float], float]
 SHIN_2022 = "Shin, Lee and Ok 2022"
@@ -73,6 +55,7 @@ _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "h-thompson": prior_parameters,
     "reservoir-streams": streams_parameters,
 }  # fmt: skip
+_KINDS: Mapping[str, type[Mechanism]] = {own.kind: own for own in (Committing, Scan, Contest, Index, Bars, Streams)}
 _NO_MARKET_NEEDED = ("reservoir", "reservoir-contest")  # own bounds will do
 
 
@@ -84,7 +67,7 @@ def ucb1(
         Claim("not clone-proof", "Theorem 1", "confirmed, not at the paper's own T; see docs/reading.md#ucb1"),
         Claim("regret O(K ln T)", "Auer et al. 2002"),
     )
-    return Mechanism(arm=ucb(constant, clock, bonus), claims=claims, one_place_each=one_place_each)
+    return Bandit(ucb(constant, clock, bonus), one_place_each=one_place_each, claims=claims)
 
 
 def etc(arm_rounds: int, choice: Choice = "commit", order: Order = "round-robin") -> Mechanism:
@@ -93,13 +76,13 @@ def etc(arm_rounds: int, choice: Choice = "commit", order: Order = "round-robin"
         Claim("clone-proof for one agent", "Theorems 2 and 3", "less exploration is enough; see docs/reading.md#etc"),
         Claim("regret O(l^2 ln T / gap^2)", "Theorem 3"),
     )
-    return Mechanism(arm=etc_rule(arm_rounds, choice, order), claims=claims)
+    return Committing(arm_rounds, choice=choice, order=order, claims=claims)
 
 
 def prior_independent_etc(power: float = 4.0, choice: Choice = "commit", order: Order = "round-robin") -> Mechanism:
     """ETC in doubling epochs, no parameter of the market needed (Algorithm 4)."""
     claims = (Claim("clone-proof for one agent and large T", "Proposition 2", "late for small gaps"),)
-    return Mechanism(arm=etc_rule(1, choice, order), restart=Doubling(power), claims=claims)
+    return Committing(power=power, choice=choice, order=order, claims=claims)
 
 
 def h_ucb(
@@ -110,7 +93,7 @@ def h_ucb(
         Claim("clone-proof for fully informed agents", SHIN_2022),
         Claim("not clone-proof", "Theorem 1", "confirmed; see docs/reading.md#h-ucb"),
     )
-    return Mechanism(agent=ucb(constant, clock, bonus), arm=ucb(constant, arm_clock, bonus), claims=claims)
+    return Bandit(ucb(constant, arm_clock, bonus), ucb(constant, clock, bonus), claims=claims)
 
 
 def uniform_etc(arm_rounds: int, order: Order = "round-robin", choice: Choice = "commit") -> Mechanism:
@@ -123,7 +106,7 @@ def uniform_etc(arm_rounds: int, order: Order = "round-robin", choice: Choice = 
         ),
         Claim("linear regret", "section 5"),
     )
-    return Mechanism(agent=uniform(), arm=etc_rule(arm_rounds, choice, order), claims=claims)
+    return Committing(arm_rounds, uniform=True, choice=choice, order=order, claims=claims)
 
 
 def h_etc_r(
@@ -142,23 +125,24 @@ def h_etc_r(
             "refuted as stated; holds with a gap between agents, see docs/errata.md",
         ),
     )
-    agent, arm = etc_rule(agent_rounds, choice, agent_order), etc_rule(arm_rounds, choice, order)
-    return Mechanism(agent=agent, arm=arm, restart="award", claims=claims)
+    rounds = rounds_number(agent_rounds, "the rounds of a trial")
+    how: dict[str, Any] = {"choice": choice, "order": order, "agent_order": agent_order}
+    return Committing(arm_rounds, rounds, clears=True, claims=claims, **how)
 
 
 def kl_ucb(constant: float = 1.0, clock: Clock = "current", one_place_each: bool = False) -> Mechanism:
     """KL-UCB over all arms (Garivier and Cappe 2011), with exploration ln t."""
-    return Mechanism(arm=kl_ucb_rule(constant, clock), one_place_each=one_place_each)
+    return Bandit(kl_ucb_rule(constant, clock), one_place_each=one_place_each)
 
 
 def epsilon_greedy(c: float = 1.0) -> Mechanism:
     """A random arm with probability min(1, cK/t), else the best so far."""
-    return Mechanism(arm=epsilon_greedy_rule(c))
+    return Bandit(epsilon_greedy_rule(c))
 
 
 def thompson(one_place_each: bool = False, alpha: float = 1.0, beta: float = 1.0) -> Mechanism:
     """Thompson sampling over all arms with the prior Beta(alpha, beta)."""
-    return Mechanism(arm=thompson_rule(alpha, beta), one_place_each=one_place_each)
+    return Bandit(thompson_rule(alpha, beta), one_place_each=one_place_each)
 
 
 def h_thompson(alpha: float = 1.0, beta: float = 1.0) -> Mechanism:
@@ -168,7 +152,7 @@ def h_thompson(alpha: float = 1.0, beta: float = 1.0) -> Mechanism:
     nothing to its agent's record, and costs rounds that tell the agent's own arms apart.
     """
     rule = thompson_rule(alpha, beta)
-    return Mechanism(agent=rule, arm=rule, claims=MEASURED)
+    return Bandit(rule, rule, claims=MEASURED)
 
 
 def reservoir(
@@ -189,7 +173,7 @@ def reservoir(
     in each place. After that places go by score, which counts the clicks of one provider a page
     (docs/textbook/slates.md).
     """
-    return Mechanism(arm=_slots(rounds, draws, threshold, choose, coins), claims=(CLONE_PROOF,))
+    return Scan(rounds, draws, _threshold(threshold, choose), coins, claims=(CLONE_PROOF,))
 
 
 def reservoir_streams(rotations: int, blocks: int) -> Mechanism:
@@ -199,7 +183,7 @@ def reservoir_streams(rotations: int, blocks: int) -> Mechanism:
     is good enough. The laboratory has `blocks` blocks of `rotations` rotations through the places, after which draws
     stay (docs/textbook/slates.md).
     """
-    return Mechanism(arm=streams_rule(rotations, blocks), claims=(STREAMS_CLONE_PROOF,))
+    return Streams(rotations, blocks, claims=(STREAMS_CLONE_PROOF,))
 
 
 def reservoir_contest(
@@ -208,7 +192,7 @@ def reservoir_contest(
     horizon: int,
     threshold: float | None = None,
     choose: ChampionRule = "first-pass",
-    contest: Contest = "kl-ucb",
+    contest: ContestBy = "kl-ucb",
     constant: float = 1.0,
     coins: bool = True,
 ) -> Mechanism:
@@ -218,17 +202,8 @@ def reservoir_contest(
     indices depend only on an agent's own fresh rewards, for any constant; with a market the constant is tuned, since
     one below 1 often costs less. With `coins=False` steady UCB sums Gaussian rewards.
     """
-    arm = _slots(rounds, draws, threshold, choose, coins)
-    before = arm.draws * arm.explore
-    one_of(contest, get_args(Contest), "contest", MechanismError)
-    length = rounds_number(horizon, "horizon")
-    if contest == "ucb":
-        agent = steady_ucb(length, constant, before + 1, coins=coins)
-    elif coins:
-        agent = steady_kl_ucb(length, constant, before + 1)
-    else:
-        raise MechanismError("a contest by 'kl-ucb' counts coins, got coins=False; use contest='ucb'")
-    return Mechanism(agent=agent, arm=arm, score=Champions(before), claims=(CONTEST_CLONE_PROOF,))
+    tests = rounds, draws, _threshold(threshold, choose), coins
+    return Contest(*tests, horizon, contest, constant, claims=(CONTEST_CLONE_PROOF,))
 
 
 def reservoir_index(draws: int, constant: float) -> Mechanism:
@@ -238,7 +213,7 @@ def reservoir_index(draws: int, constant: float) -> Mechanism:
     it has had, which only affects ties. In a market that ends at random, what copies and withholding can gain has a
     proven ceiling (docs/textbook/index-on-slots.md). With a fixed end nothing is claimed.
     """
-    return Mechanism(arm=falling_kl_ucb(draws, constant), claims=(INDEX_CEILING,))
+    return Index(draws, constant, claims=(INDEX_CEILING,))
 
 
 def reservoir_bars(bars: float, stake: float = 1.0, draws: int = 16) -> Mechanism:
@@ -249,17 +224,15 @@ def reservoir_bars(bars: float, stake: float = 1.0, draws: int = 16) -> Mechanis
     that ends at random copies and withholding gain nothing, for any number of originals
     (docs/textbook/bars-on-slots.md).
     """
-    arm = bars_rule(bars, stake, draws)
-    return Mechanism(arm=arm, parameters=arm.options, claims=(BARS_CLONE_PROOF,))
+    made = Bars(bars, stake, draws, claims=(BARS_CLONE_PROOF,))
+    return replace(made, parameters={"bars": made.bars, "stake": made.stake, "draws": made.draws})
 
 
-def _slots(rounds: int, draws: int, threshold: float | None, choose: ChampionRule, coins: bool) -> Rule:
+def _threshold(threshold: float | None, choose: ChampionRule) -> float | None:
     one_of(choose, get_args(ChampionRule), "choose", MechanismError)
-    if choose == "best" or threshold is None:
-        if threshold is not None:
-            raise MechanismError(f"choose='best' expects no threshold, got {brief(threshold)}; leave it out")
-        return best_of_draws(draws, rounds, coins)
-    return first_pass(draws, rounds, threshold, coins)
+    if choose == "best" and threshold is not None:
+        raise MechanismError(f"choose='best' expects no threshold, got {brief(threshold)}; leave it out")
+    return threshold
 
 
 AT_RANDOM_ONLY = ("reservoir-index", "reservoir-bars")  # nothing is claimed of them with a fixed end
@@ -350,7 +323,7 @@ def known_mechanism(name: str, options: Mapping[str, Any], market: Market | None
     if ":" not in name:
         known(name, [*CATALOGUE, *rule_names()], "mechanism", MechanismError)
     arm = known_rule(name, options)
-    return Mechanism(arm=arm, name=name, parameters=arm.options)
+    return Bandit(arm, name=name, parameters=arm.options)
 
 
 def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401
@@ -366,4 +339,20 @@ def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401
                 f"expected no options for the mechanism {name!r}, got {', '.join(options)}; leave them out"
             )
         return replace(made, name=name)
-    return Mechanism(arm=rule(name, **options), name=name, parameters=options)
+    return Bandit(rule(name, **options), name=name, parameters=options)
+
+
+def mechanism_from_dict(
+    data: Mapping[str, Any], rule_of: Callable[[Mapping[str, Any]], Rule] = rule_from_dict
+) -> Mechanism:
+    """Rebuild a mechanism from `Mechanism.to_dict`; needs named rules, or rules that `rule_of` knows."""
+    kind = known(data["kind"], ("segments", "bandit", *_KINDS), "kind of mechanism", MechanismError)
+    if kind == "segments":
+        return SegmentedMechanism.of(
+            {name: mechanism_from_dict(own, rule_of) for name, own in data["segments"].items()}
+        )
+    if kind != "bandit":
+        return _KINDS[kind].from_dict(data)
+    agent, arm = (None if level is None else rule_of(level) for level in (data["agent"], data["arm"]))
+    assert arm is not None
+    return Bandit(arm, agent, data["one_place_each"], name=data["name"], parameters=data["parameters"])

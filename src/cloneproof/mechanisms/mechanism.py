@@ -1,31 +1,20 @@
-"""A mechanism: the platform's whole algorithm, as data.
+"""A mechanism: the platform's whole algorithm.
 
-Each algorithm of the paper combines the same parts: a rule for agents and a rule for arms (or one rule over all arms),
-when statistics are cleared, and which rewards count towards an agent's score. A mechanism sees only how many arms each
-agent registered, and the horizon.
+It sees only how many arms each agent registered, and the horizon. Each family is a folder with classes of its own:
+`bandits`, `committing`, `reservoir`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from abc import ABC
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cloneproof._lib.checks import known
 from cloneproof._lib.schedules import Bar
 from cloneproof.errors import MechanismError, brief
-from cloneproof.mechanisms.bandits.rule import Rule, rule_from_dict
+from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.facts import Facts, Setting
-from cloneproof.mechanisms.part import (
-    RESTARTS_PACKAGE,
-    SCORES_PACKAGE,
-    Restart,
-    Score,
-    restart_from,
-    score_from,
-    short_spelling,
-)
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel
 
@@ -57,66 +46,33 @@ class Claim:
         return f"{self.property} ({self.source}{'; ' + self.finding if self.finding else ''})"
 
 
-@dataclass(frozen=True)
-class Mechanism:
-    """A platform's whole algorithm, composed of rules and of data about them.
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(ABC):
+    """A platform's whole algorithm: what a session, an engine, an audit and a recommendation ask.
+
+    It sees how many arms each agent registered, and the horizon; it sees neither means nor priors nor which arms are
+    copies. Made by `cp.mechanism(name, ..)`, or of rules by `cp.bandit`.
 
     Parameters
     ----------
-    arm : Rule
-        How an arm is chosen: among the arms of the agent, or among all arms in a flat mechanism.
-    agent : Rule, optional
-        How an agent is chosen; left out, the mechanism is flat, one level over all arms.
-    restart : {"award"} or Doubling, optional
-        "award": arm statistics are cleared when the agents' exploration is over. `Doubling()`: everything restarts in
-        doubling epochs (flat mechanisms). Left out: never.
-    score : {"all"} or Champions, default "all"
-        "all": every reward of an agent counts towards its score. `Champions(..)`: only fresh rewards of the slot that
-        its tests have found.
     name : str, optional
-        What tables and pages call it; left out, a flat mechanism has its rule's name, and one of two levels "composed".
+        What tables and pages call it; left out, that of its kind.
     parameters : mapping of str to Any, optional
         The numbers that it was made from, for display.
     claims : tuple of Claim, optional
         What is claimed of it.
-    one_place_each : bool, default False
-        Whether an agent has at most one place of a page with positions, under a rule that ranks all arms; the
-        reservoir and mechanisms of two levels always give it one.
-
-    Notes
-    -----
-    A mechanism sees how many arms each agent registered, and the horizon; it sees neither means nor priors nor which
-    arms are copies. `restart` and `score` keep their short spellings; `clearing` and `scoring` are the parts.
-
-    References
-    ----------
-    The paper, Algorithms 1 to 5: UCB1 is flat UCB, H-UCB is UCB over UCB, H-ETC-R is ETC over ETC with a restart.
-
-    Examples
-    --------
-    >>> from cloneproof import Mechanism, rule
-    >>> made = Mechanism(agent=rule("etc", rounds=80), arm=rule("etc", rounds=40), restart="award")
-    >>> str(made), made.restart, made.clearing.at_award
-    ('etc(80) x etc(40), restart at the award', 'award', True)
     """
 
-    arm: Rule
-    agent: Rule | None = None
-    restart: str | Restart | None = None
-    score: str | Score = "all"
     name: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
-    one_place_each: bool = False
+
+    kind: ClassVar[str]
+    """What it is, in files."""
 
     def __post_init__(self) -> None:
-        for level in (self.agent, self.arm):
-            if not isinstance(level, Rule) and not (level is None and level is self.agent):
-                raise MechanismError(
-                    f"expected a rule such as cp.rule('ucb') for each level, got {brief(level)}; compose two rules"
-                )
         if self.name == "":
-            object.__setattr__(self, "name", self.arm.name if self.flat else "composed")
+            object.__setattr__(self, "name", self._usual_name)
         if not isinstance(self.name, str) or not isinstance(self.parameters, Mapping):
             raise MechanismError(
                 f"expected a name as text and parameters by name, got {brief(self.name)} and "
@@ -124,28 +80,60 @@ class Mechanism:
             )
         if not isinstance(self.claims, tuple) or not all(isinstance(claim, Claim) for claim in self.claims):
             raise MechanismError(f"expected claims as a tuple of Claim, got {brief(self.claims)}; or leave them out")
-        clearing, scoring = self.clearing, self.scoring
-        object.__setattr__(self, "restart", short_spelling(clearing, RESTARTS_PACKAGE))
-        object.__setattr__(self, "score", short_spelling(scoring, SCORES_PACKAGE))
-        clearing.check(self.agent, self.arm)
-        scoring.check(self.agent, self.arm)
-        if self.draws and not self.never_clears:
-            raise MechanismError(
-                f"rule {self.arm.name!r} draws from the arms and expects no restart, got {self.restart!r}; leave it out"
-            )
-        above = self.rules[0]
-        if above.draws and not self.flat:
-            raise MechanismError(f"rule {above.name!r} draws from arms, got it for agents; use it as arm=..")
 
-    @cached_property
-    def clearing(self) -> Restart:
-        """When statistics are cleared."""
-        return restart_from(self.restart)
+    @property
+    def _usual_name(self) -> str:
+        return self.kind
 
-    @cached_property
-    def scoring(self) -> Score:
-        """Which rewards count towards an agent's score."""
-        return score_from(self.score)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the mechanism as data, which `catalogue.mechanism_from_dict` reads back; its claims are not part."""
+        return {"kind": self.kind} | {own.name: getattr(self, own.name) for own in fields(self) if own.name != "claims"}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the mechanism of this kind that `to_dict` wrote."""
+        return cls(**{own.name: data[own.name] for own in fields(cls) if own.name != "claims"})
+
+    if TYPE_CHECKING:
+
+        @property
+        def arm(self) -> Rule:
+            """How an arm is chosen: among the arms of the agent, or among all arms in a flat mechanism."""
+
+    @property
+    def agent(self) -> Rule | None:
+        """How an agent is chosen; None if one level holds the arms of all agents."""
+        return None
+
+    @property
+    def one_place_each(self) -> bool:
+        """Whether an agent has at most one place of a page, under a rule that ranks all arms."""
+        return False
+
+    @property
+    def clears_at_award(self) -> bool:
+        """Whether arm statistics are cleared once the agents were tried."""
+        return False
+
+    @property
+    def in_epochs(self) -> bool:
+        """Whether all is cleared in epochs that double in length."""
+        return False
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether every reward of an agent counts towards its score."""
+        return True
+
+    @property
+    def skipped_rounds(self) -> int:
+        """How many first rounds of an agent never count towards its score."""
+        return 0
+
+    @property
+    def never_clears(self) -> bool:
+        """Whether statistics are kept to the end."""
+        return not self.clears_at_award and not self.in_epochs
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -222,29 +210,14 @@ class Mechanism:
         return self.arm.order == "index"
 
     @property
-    def clears_at_award(self) -> bool:
-        """Whether arm statistics are cleared once the agents were tried."""
-        return self.clearing.at_award
-
-    @property
     def awards(self) -> bool:
         """Whether trials of the agents are followed by a phase of another kind."""
         return self.commits_to_agent or self.clears_at_award
 
     @property
-    def flat_restart(self) -> Restart | None:
-        """Restart of a flat mechanism that begins anew in epochs, each with rounds per arm of its own; else None."""
-        return self.clearing if self.clearing.flat_epochs else None
-
-    @property
-    def never_clears(self) -> bool:
-        """Whether statistics are kept to the end."""
-        return self.restart is None
-
-    @property
     def ranks_pages(self) -> bool:
         """Whether it can fill pages of several places by priority: all rewards count, and nothing is committed to."""
-        usual = not self.draws and self.never_clears and self.scoring.counts_all
+        usual = not self.draws and self.never_clears and self.counts_all
         return usual and not any(rule.commits or rule.explore > 1 or rule.siblings for rule in self.rules)
 
     def exploration(self, registered: Collection[int]) -> int:
@@ -267,7 +240,7 @@ class Mechanism:
             return f"the arm rule {_describe(self.arm)}"
         if not self.flat and not self.uniform_agents and not self.rules[0].commits_to_mean:
             return f"the agent rule {_describe(self.rules[0])}"
-        return None if self.scoring.counts_all else f"the score {self.scoring.name!r}"
+        return None if self.counts_all else "the score 'champions'"
 
     def no_joiners(self, ends: str, agents: int, places: int = 0) -> str | None:
         """Return why others cannot join so many agents while it runs, as a sentence; None if they can.
@@ -353,75 +326,8 @@ class Mechanism:
         """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""
         return self
 
-    def flat_epochs(self, horizon: int) -> list[tuple[int, int]]:
-        """Return the rounds and the rounds per arm of each epoch of a flat mechanism, the last one cut at the horizon.
-
-        A mechanism without such epochs has a single one.
-        """
-        restart = self.flat_restart
-        if restart is None:
-            return [(horizon, self.arm_rounds)]
-        return [(rounds, restart.arm_rounds(number)) for number, rounds in enumerate(restart.lengths(horizon), 1)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the mechanism as data; a level with a user's own function is None."""
-        data: dict[str, Any] = {
-            "name": self.name,
-            "agent": self.agent and (self.agent.to_dict() or {"rule": None}),
-            "arm": self.arm.to_dict() or {"rule": None},
-            "parameters": {key: value for key, value in self.parameters.items() if not callable(value)},
-        }
-        if not self.never_clears:
-            data["restart"] = self.clearing.to_dict()
-        if self.score != "all":
-            data["score"] = self.scoring.to_dict()
-        if self.one_place_each:
-            data["one_place_each"] = True
-        return data
-
     def __str__(self) -> str:
-        words = [self.clearing.words(" x ".join(_brief(rule) for rule in self.rules))]
-        if self.scoring.words:
-            words.append(self.scoring.words)
-        if self.one_place_each:
-            words.append("one place each")
-        return ", ".join(words)
-
-
-@dataclass(frozen=True)
-class SegmentedMechanism(Mechanism):
-    """A mechanism for a market with segments, with parameters of its own in each.
-
-    It runs once in each segment, on rewards of that segment, and the slots of a segment are the first of one list of
-    draws that all share. What it says of itself as a whole (rules, name, claims) is what its first segment says; of
-    its parameters, those that differ are mappings from segments to numbers.
-    """
-
-    by_segment: Mapping[str, Mechanism] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, by_segment: Mapping[str, Mechanism]) -> Mechanism:
-        """Return a mechanism that runs each of these in its segment; the mechanism itself if all are equal."""
-        first, *others = by_segment.values()
-        if all(other == first for other in others):
-            return first
-        values = {own.name: getattr(first, own.name) for own in fields(Mechanism)}
-        values["parameters"] = {
-            key: value
-            if all(other.parameters.get(key) == value for other in others)
-            else {name: own.parameters.get(key) for name, own in by_segment.items()}
-            for key, value in first.parameters.items()
-        }
-        return cls(**values, by_segment=dict(by_segment))
-
-    def in_segment(self, name: str) -> Mechanism:
-        return self.by_segment[known(name, self.by_segment, "segment", MechanismError)]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "segments": {name: own.to_dict() for name, own in self.by_segment.items()}}
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}, tuned to each of {len(self.by_segment)} segments"
+        return " x ".join(_brief(rule) for rule in self.rules)
 
 
 def checked_mechanism(value: object) -> Mechanism:
@@ -440,45 +346,3 @@ def _brief(rule: Rule) -> str:
     if rule.index != "mean" or rule.draws:
         return rule.name
     return f"{rule.name}({rule.explore})" if rule.commits else f"greedy {rule.name}({rule.explore})"
-
-
-def mechanism_from_dict(
-    data: Mapping[str, Any], rule_of: Callable[[Mapping[str, Any]], Rule] = rule_from_dict
-) -> Mechanism:
-    """Rebuild a mechanism from `Mechanism.to_dict`; needs named rules, or rules that `rule_of` knows."""
-    if "segments" in data:
-        parts = data["segments"].items()
-        return SegmentedMechanism.of({name: mechanism_from_dict(own, rule_of) for name, own in parts})
-    return Mechanism(
-        name=data["name"],
-        parameters=data.get("parameters", {}),
-        agent=None if data["agent"] is None else rule_of(data["agent"]),
-        arm=rule_of(data["arm"]),
-        restart=restart_from(data.get("restart")),
-        score=score_from(data.get("score", "all")),
-        one_place_each=data.get("one_place_each", False),
-    )
-
-
-class Epoch(NamedTuple):
-    """One epoch: its number, its rounds (fewer than planned in the last one), and the mechanism that runs in it."""
-
-    number: int
-    rounds: int
-    mechanism: Mechanism
-
-
-def plain_epochs(mechanism: Mechanism, horizon: int) -> list[Epoch]:
-    """Return the epochs up to the horizon, each with a mechanism that knows of none; a single epoch 0 without restarts.
-
-    >>> from cloneproof.mechanisms.restarts.doubling import Doubling
-    >>> from cloneproof.mechanisms.rules.etc import etc
-    >>> [(epoch.rounds, str(epoch.mechanism)) for epoch in plain_epochs(Mechanism(etc(1), restart=Doubling(2)), 9)]
-    [(2, 'etc(1)'), (2, 'etc(1)'), (4, 'etc(4)'), (1, 'etc(7)')]
-    """
-    if mechanism.flat_restart is None:
-        return [Epoch(0, horizon, mechanism)]
-    return [
-        Epoch(k, rounds, replace(mechanism, arm=replace(mechanism.arm, explore=explored), restart=None))
-        for k, (rounds, explored) in enumerate(mechanism.flat_epochs(horizon), 1)
-    ]

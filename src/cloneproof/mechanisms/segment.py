@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 from cloneproof._lib.randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError, brief
 from cloneproof.mechanisms.bandits.state import OneLevelState, SlotState, StateSetup, TwoLevelState
-from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, checked_mechanism
+from cloneproof.mechanisms.committing.committing import Committing
+from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.registration import Allocation, Page, Pauses, Registration, Withdrawals
 from cloneproof.mechanisms.reservoir.pages import LaboratoryState
+from cloneproof.mechanisms.segments import SegmentedMechanism
 from cloneproof.mechanisms.slate import Attention, places_of, slate_state
 from cloneproof.mechanisms.streams import (
     COINS_STREAM,
@@ -120,7 +122,7 @@ class Segment:
         self.state: Any
         if self.places:
             self.state = slate_state(self._setup, attention)
-        elif self.mechanism.flat_restart is not None:
+        elif self.mechanism.in_epochs:
             self._begin_epoch(1)
         else:
             self.state = initial_state(self._setup)
@@ -128,7 +130,8 @@ class Segment:
     def _begin_epoch(self, epoch: int) -> None:
         """Go on with the exploration of an epoch, and statistics of its own; waiting rounds go on."""
         whole = self.mechanism
-        own = replace(whole, arm=replace(whole.arm, explore=whole.clearing.arm_rounds(epoch)), restart=None)
+        assert isinstance(whole, Committing)
+        own = replace(whole, arm_rounds=whole.rounds_of(epoch), power=None)
         state = initial_state(self._setup._replace(mechanism=own, first=epoch))
         if self.epoch:
             state.neutral = self.state.neutral
@@ -139,7 +142,7 @@ class Segment:
         round_ = self.round + 1
         if self.epoch:
             most = 1  # an epoch may end at any round
-            if round_ > self.mechanism.clearing.epoch_end(self.epoch):
+            if round_ > 1 << self.epoch:
                 self._begin_epoch(self.epoch + 1)
         allocation, number = self.state.next_run(round_, most)
         self.round += number

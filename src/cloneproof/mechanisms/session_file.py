@@ -17,12 +17,13 @@ from operator import sub
 from typing import Any, Final, NamedTuple
 
 from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
-from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
-from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, mechanism_from_dict
+from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism, mechanism_from_dict
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.registration import Allocation
+from cloneproof.mechanisms.segments import SegmentedMechanism
 
 FORMAT: Final = "cloneproof session"
-VERSION: Final = 11  # below 11: before the first release
+VERSION: Final = 12  # below 12: before the first release
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
@@ -75,7 +76,7 @@ def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechan
         return given
     if "segments" in saved:
         return SegmentedMechanism.of({name: restored_mechanism(own, None) for name, own in saved["segments"].items()})
-    if any(level["rule"] is None for level in (saved["arm"], saved["agent"] or saved["arm"])):
+    if any(level["rule"] is None for level in (saved.get("arm"), saved.get("agent")) if level):
         raise SessionError(
             f"mechanism {saved['name']!r} has a function of your own, which a file cannot hold; "
             "pass it: Session.from_json(text, mechanism=..)"

@@ -25,8 +25,11 @@ from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.evaluation.search import Search
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.market.toml import market_from_toml
-from cloneproof.mechanisms.bandits.rule import Rule, installed_rules, rule, rule_from_dict
-from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
+from cloneproof.mechanisms.bandits.bandit import Bandit
+from cloneproof.mechanisms.bandits.rule import Rule
+from cloneproof.mechanisms.bandits.rules import installed_rules, rule, rule_from_dict, rule_to_dict
+from cloneproof.mechanisms.catalogue import mechanism_from_dict
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.words import scope_words
 from cloneproof.runs.estimate import Estimate
 from cloneproof.runs.sampler import DeviceName
@@ -52,7 +55,9 @@ def mechanism_text(mechanism: Mechanism) -> str:
 
 
 def _can_be_made_again(mechanism: Mechanism) -> bool:
-    return all(rule.source or rule.to_dict() is not None for rule in mechanism.rules)
+    return not isinstance(mechanism, Bandit) or all(
+        rule.source or rule_to_dict(rule) != {"rule": None} for rule in mechanism.rules
+    )
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
@@ -65,6 +70,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 def with_own_rules(mechanism: Mechanism) -> dict[str, Any]:
     """Return `Mechanism.to_dict` with own rules as a worker can import them."""
     data = mechanism.to_dict()
+    if not isinstance(mechanism, Bandit):
+        return data
     for level in ("agent", "arm"):
         used = getattr(mechanism, level)
         if used is not None and used.source:

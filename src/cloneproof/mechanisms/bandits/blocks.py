@@ -32,7 +32,7 @@ DRAW_SECONDS, BLOCK_SECONDS = 1e-7, 3e-5  # of a usual core, for a posterior dra
 
 def posterior_blocks(mechanism: Mechanism, job: Job) -> Kernel | None:
     """Return what plays Thompson sampling over all arms on coins in blocks; None for anything else."""
-    plain = mechanism.flat and mechanism.never_clears and mechanism.scoring.counts_all
+    plain = mechanism.flat and mechanism.never_clears and mechanism.counts_all
     rule = mechanism.arm
     usual = rule.index == "posterior" and not (rule.explore or rule.commits or rule.draws)
     if not plain or not usual or job.market.family.law != "coin":

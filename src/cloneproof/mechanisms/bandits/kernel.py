@@ -11,6 +11,7 @@ import numpy as np
 
 from cloneproof.mechanisms.bandits.blocks import posterior_blocks
 from cloneproof.mechanisms.bandits.rule import IndexKind, PriorityInputs, Rule
+from cloneproof.mechanisms.committing.committing import plain_epochs
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import CardPlan, CardRule, Kernel
 from cloneproof.runs.native import own
@@ -57,7 +58,7 @@ def bandit_kernel(mechanism: Mechanism, job: Job) -> Kernel | None:
     None where a rule or a family of rewards is not known and does not compile.
     """
     known = all(rule.index in KINDS and not rule.siblings for rule in mechanism.rules)
-    if job.market.ends == "at-random" or not known or not mechanism.scoring.counts_all:
+    if job.market.ends == "at-random" or not known or not mechanism.counts_all:
         return None
     if job.market.places:
         return ranked_pages(mechanism, job)
@@ -88,7 +89,7 @@ def _stepping_records(mechanism: Mechanism, job: Job) -> tuple[KernelRecord, Ker
     """Return the arms and `SteppingPlan` of `stepping.h`."""
     horizon = job.market.horizon
     rules = [rule_record(rule, job) for rule in mechanism.rules]
-    epochs = mechanism.flat_epochs(horizon) if mechanism.flat_restart else []
+    epochs = [(own.rounds, own.mechanism.arm_rounds) for own in plain_epochs(mechanism, horizon) if own.number]
     plan = record(
         "SteppingPlan",
         horizon=horizon,
@@ -186,7 +187,7 @@ def usual_bandit(mechanism: Mechanism, job: Job) -> Bandit | None:
     UCB also with two levels, and its sums are those by original.
     """
     rule, family = mechanism.arm, job.market.family
-    if not mechanism.never_clears or not mechanism.scoring.counts_all:
+    if not mechanism.never_clears or not mechanism.counts_all:
         return None
     if _has_table(rule) and (mechanism.flat or _has_table(mechanism.rules[0])):
         known = family.law in ("coin", "point")

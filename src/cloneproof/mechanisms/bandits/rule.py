@@ -13,9 +13,8 @@ hidden.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -23,12 +22,9 @@ import numpy.typing as npt
 
 from cloneproof._lib.arrays import FloatArray
 from cloneproof._lib.checks import HORIZON_LIMIT, count, number_in, one_of
-from cloneproof._lib.discovery import call, check_options, factories, formula_of, imported
+from cloneproof._lib.discovery import formula_of
 from cloneproof._lib.schedules import Bar
 from cloneproof.errors import MechanismError, brief
-
-RULES_PACKAGE = "cloneproof.mechanisms.rules"
-ENTRY_POINTS = "cloneproof.rules"
 
 Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
@@ -156,9 +152,9 @@ class Rule:
 
     Examples
     --------
-    >>> from cloneproof import Mechanism
+    >>> import cloneproof as cp
     >>> greedy = Rule("greedy", lambda inputs: inputs.mean, explore=1)
-    >>> str(Mechanism(arm=greedy))
+    >>> str(cp.bandit(greedy))
     'greedy'
     """
 
@@ -198,10 +194,9 @@ class Rule:
                 f"expected the parameters of rule {self.name!r} as a tuple, got {brief(self.parameters)}; "
                 "write e.g. (2.0,)"
             )
-        if not isinstance(self.binarise, bool) or not isinstance(self.slots, Slots):
+        if not isinstance(self.binarise, bool):
             raise MechanismError(
-                f"expected binarise of rule {self.name!r} as True or False and slots as Slots(..), got "
-                f"{brief(self.binarise)} and {brief(self.slots)}; give them so, or leave them out"
+                f"expected binarise of rule {self.name!r} as True or False, got {brief(self.binarise)}; leave it out"
             )
         what = f"the exploration of rule {self.name!r}"
         object.__setattr__(self, "explore", count(self.explore, what, 0, HORIZON_LIMIT, MechanismError))
@@ -243,108 +238,6 @@ class Rule:
         """Whether every arm is explored and the one of the highest average of its rewards is then committed to."""
         judged = self.index == "mean" and self.explore >= 1 and not self.binarise and not self.draws
         return judged and self.commits
-
-    def to_dict(self) -> dict[str, Any] | None:
-        """Return the rule as data for `rule_from_dict`; None if it is a user's own.
-
-        The rule of an installed package has a name. One imported as MODULE:NAME has none, since a file must not cause
-        an import.
-        """
-        if self.source:
-            return None if ":" in self.source else {"rule": self.source, **self.options}
-        named = self.name in factories(RULES_PACKAGE) and not any(callable(value) for value in self.options.values())
-        return {"rule": self.name, **self.options} if named and rule(self.name, **self.options) == self else None
-
-
-def rule_names() -> list[str]:
-    """List all rules by name, with those of installed packages (entry points of the group `cloneproof.rules`)."""
-    return sorted({*factories(RULES_PACKAGE), *installed_rules()})
-
-
-def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options are its own)
-    """Make a rule by name.
-
-    Parameters
-    ----------
-    name : str
-        One of "bars", "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-ucb",
-        "steady-kl-ucb", "steady-ucb", "streams", "thompson", "ucb", "uniform"; a name that an
-        installed package gives to a rule of its own (entry points of the group `cloneproof.rules`); or
-        "mymodule:my_rule", which is imported: a `Rule`, or a function that makes one from its options.
-    **options
-        The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
-
-    Examples
-    --------
-    >>> from cloneproof import rule
-    >>> rule("ucb", constant=1.0).explore
-    1
-    """
-    if isinstance(name, str) and ":" in name:
-        return _own_rule(name, name, options)
-    builders = factories(RULES_PACKAGE)
-    if isinstance(name, str) and name not in builders and name in (installed := installed_rules()):
-        return _own_rule(name, installed[name], options)
-    built_in = call("rule", name, builders, options, MechanismError)
-    assert isinstance(built_in, Rule)
-    return built_in if built_in.options else replace(built_in, options=_all_options(builders[name], options))
-
-
-def installed_rules() -> dict[str, str]:
-    """List the rules of installed packages as {name: MODULE:NAME}; built-in names take precedence."""
-    from importlib.metadata import entry_points  # late: it loads a parser of mails
-
-    builders = factories(RULES_PACKAGE)
-    return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS) if entry.name not in builders}
-
-
-def _all_options(factory: Callable[..., Rule], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with those left at their defaults, so that a file records them all."""
-    defaults = {key: parameter.default for key, parameter in inspect.signature(factory).parameters.items()}
-    plain = {key: value for key, value in defaults.items() if isinstance(value, bool | int | float | str)}
-    return plain | dict(options)
-
-
-def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
-    """Make a user's own rule: a `Rule`, or what a function makes of the options."""
-    own, options = imported(place, "a rule", "my_rule", MechanismError), dict(options)
-    if not isinstance(own, Rule):
-        if not callable(own):
-            raise MechanismError(
-                f"expected {name!r} to be a rule, or a function that makes one, got {brief(own)}; fix it"
-            )
-        try:
-            parameters = inspect.signature(own).parameters
-            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-                check_options(f"rule {name!r}", options, parameters, MechanismError)
-            own, options = own(**options), _all_options(own, options)
-        except MechanismError:
-            raise
-        except Exception as problem:
-            raise MechanismError(
-                f"expected {name!r} to make a rule, but it raised {type(problem).__name__}: {problem}; fix it, or its "
-                "options"
-            ) from problem
-        if not isinstance(own, Rule):
-            raise MechanismError(f"expected {name!r} to make a Rule, got {brief(own)}; return a Rule(..)")
-    elif options:
-        raise MechanismError(f"expected no options for the rule {name!r}, got {', '.join(options)}; leave them out")
-    return replace(own, source=name, options=options)
-
-
-def rule_from_dict(data: Mapping[str, Any]) -> Rule:
-    """Rebuild a rule from `Rule.to_dict`; never imports what a file names."""
-    return known_rule(data["rule"], {key: value for key, value in data.items() if key != "rule"})
-
-
-def known_rule(name: str, options: Mapping[str, Any]) -> Rule:
-    """Make a built-in rule or one of an installed package, for a name from a file or a network, without any import."""
-    if ":" in str(name):
-        raise MechanismError(
-            f"expected a rule that is known by name, got {brief(name)}, which a file or a call must not have imported; "
-            "pass the mechanism itself, or give the rule a name by an entry point"
-        )
-    return rule(name, **options)
 
 
 def broken_rule(rule: Rule, clock: int, pulls: float, mean: float, got: object) -> MechanismError:

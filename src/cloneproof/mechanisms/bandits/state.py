@@ -392,8 +392,9 @@ class TwoLevelState(RunningState):
 
     def _scores(self, i: int) -> bool:
         """Whether the reward of this round counts towards the score of agent i."""
-        score = self.mechanism.scoring
-        return score.counts_all or (self.agents.decided[i] >= score.skipped_rounds and self.inner[i].choice is not None)
+        mechanism = self.mechanism
+        fresh = self.agents.decided[i] >= mechanism.skipped_rounds and self.inner[i].choice is not None
+        return mechanism.counts_all or fresh
 
     def _waiting_round(self) -> Allocation:
         i, arm, chance = self.neutral.turn()

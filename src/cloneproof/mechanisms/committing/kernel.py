@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from cloneproof._lib.arrays import IntArray
+from cloneproof.mechanisms.committing.committing import plain_epochs
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel, Outcomes
 from cloneproof.runs.native.library import KernelRecord, record
@@ -31,7 +32,7 @@ def block_kernel(mechanism: Mechanism, job: Job) -> Kernel | None:
 
     Every level commits, and rewards add up in law.
     """
-    commits = mechanism.scoring.counts_all and mechanism.uncommitted_part is None
+    commits = mechanism.counts_all and mechanism.uncommitted_part is None
     if not commits or job.market.family.law not in LAWS or job.market.places or job.market.ends == "at-random":
         return None
     return _kernel(mechanism, job, np.zeros(0, np.int64))
@@ -39,7 +40,7 @@ def block_kernel(mechanism: Mechanism, job: Job) -> Kernel | None:
 
 def blocks_of_run(mechanism: Mechanism, job: Job, run: int) -> tuple[Outcomes, IntArray]:
     """Play one run; return it and its blocks as rows (arm, pulls, sum), by arm: sums are in units of the rewards."""
-    epochs = len(mechanism.flat_epochs(job.market.horizon))
+    epochs = len(plain_epochs(mechanism, job.market.horizon))
     trace = np.zeros(3 * (1 + epochs * (3 * job.arms + 3)), np.int64)
     outcomes = _kernel(mechanism, job, trace).play(run, 1)
     return outcomes, trace[3 : 3 + 3 * trace[0]].reshape(-1, 3)
@@ -56,22 +57,21 @@ def _records(mechanism: Mechanism, job: Job, trace: IntArray) -> tuple[KernelRec
     Rounds of exploration are cut at T + 1, which changes no run.
     """
     family = family_record(job)
-    first = 1 if mechanism.flat_restart else 0
     plans = [
         record(
             "BlockPlan",
-            horizon=rounds,
-            version=version,
+            horizon=own.rounds,
+            version=own.number,
             flat=mechanism.flat,
             uniform=mechanism.uniform_agents,
             award=mechanism.clears_at_award,
-            trial=min(mechanism.agent_rounds, rounds + 1),
-            explore=min(explore, rounds + 1),
+            trial=min(mechanism.agent_rounds, own.rounds + 1),
+            explore=min(own.mechanism.arm_rounds, own.rounds + 1),
             agent_order=ORDERS[mechanism.rules[0].order],
             arm_order=ORDERS[mechanism.arm.order],
             family=family,
         )
-        for version, (rounds, explore) in enumerate(mechanism.flat_epochs(job.market.horizon), first)
+        for own in plain_epochs(mechanism, job.market.horizon)
     ]
     addresses = np.array([plan.address for plan in plans])
     blocks = record("BlockJob", epochs=len(plans), plans=addresses, trace=trace)

@@ -27,9 +27,10 @@ from cloneproof.mechanisms.committing.commitment import (
     schedule,
     unfinished_trial,
 )
+from cloneproof.mechanisms.committing.committing import plain_epochs
 from cloneproof.mechanisms.committing.rewards import Bernoulli, Deterministic, RewardLaw
 from cloneproof.mechanisms.expectations import FINE, Expectations, Registered
-from cloneproof.mechanisms.mechanism import Mechanism, plain_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Evaluation
 
 LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
@@ -53,12 +54,12 @@ def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases) -> No
     A score of all rewards takes products of laws for every best value of an arm and every tie-breaker or, if the trial
     is cut short, for every way to share its last rounds among arms of different means.
     """
-    m, score, products = phases.arm_rounds, phases.mechanism.scoring, 0.0
+    m, products = phases.arm_rounds, 0.0
     for originals in set(agents):
         arms = sum(original.copies for original in originals)
         means = min(len(originals), len({value for original in originals for value, _ in original.atoms}))
         cost = REALISATION_COST + 60 * window(m, 0.5) * node_count(arms - 1) * means
-        if not score.fresh and means > 1:
+        if means > 1:
             values = sorted({value for original in originals for value, _ in original.atoms})
             whole = max(_ties(m, *pair) for pair in pairwise(values)) * node_count(arms - 1) * means**2
             cases = whole if phases.trial >= arms * m else arms * means
@@ -97,7 +98,7 @@ class Problem:
 
 def expected_rewards(problem: Problem) -> list[float]:
     """Return each agent's expected reward."""
-    if problem.mechanism.flat_restart is not None:
+    if problem.mechanism.in_epochs:
         return _in_epochs(problem)
     rule = problem.mechanism.agent
     if rule is None:
@@ -173,7 +174,7 @@ def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> 
 
     Those that are counted before the last commitment, and the reward itself (`laws.points`).
     """
-    if mechanism.flat_restart is not None:
+    if mechanism.in_epochs:
         plan = plain_epochs(mechanism, horizon)
         return max(most_coins(epoch.mechanism, copies, agents, epoch.rounds) for epoch in plan)
     counted = copies * mechanism.arm_rounds + (mechanism.agent_rounds if mechanism.commits_to_agent else 0)

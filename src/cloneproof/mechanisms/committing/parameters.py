@@ -95,7 +95,7 @@ def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], hori
 
 def _exploration_only(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
     """Check whether explore-then-commit ever reaches its commitment."""
-    if not mechanism.commits_to_arm or mechanism.flat_restart is not None:
+    if not mechanism.commits_to_arm or mechanism.in_epochs:
         return []
     rounds = (sum if mechanism.flat else max)(registered.values()) * mechanism.arm_rounds
     if horizon >= rounds:

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from cloneproof.market.priors import smallest_gap
 from cloneproof.mechanisms.committing.commitment import Binomial, Fixed, Rounds, unfinished_trial
+from cloneproof.mechanisms.committing.committing import plain_epochs
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.proof import DECIDES, EXPLORING, ONE_MEAN, Case, Lists, Proof, never_erring
 
@@ -71,7 +72,7 @@ def stages(mechanism: Mechanism, case: Case) -> list[tuple[int, int]]:
     """(most rounds, exploration rounds per arm) of each stage; the agent's arm statistics are cleared at its start."""
     horizon, rule, m = case.market.horizon, mechanism.agent, mechanism.arm_rounds
     if rule is None:
-        return mechanism.flat_epochs(horizon)
+        return [(own.rounds, own.mechanism.arm_rounds) for own in plain_epochs(mechanism, horizon)]
     award = horizon - case.agents * rule.explore
     if rule.commits_to_mean and award < 0:
         return [(min(horizon, rule.explore), m)]

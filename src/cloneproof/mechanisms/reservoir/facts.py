@@ -13,7 +13,7 @@ from cloneproof.market.market import Market
 from cloneproof.mechanisms.facts import AwardStart, Facts, Setting, items_of
 from cloneproof.mechanisms.reservoir.parameters import reservoir_market
 from cloneproof.mechanisms.reservoir.rank import passing_count
-from cloneproof.mechanisms.rules.bars import bars
+from cloneproof.mechanisms.reservoir.reservoirs import Bars, Contest, Scan
 
 if TYPE_CHECKING:
     from cloneproof.mechanisms.bandits.rule import Rule
@@ -121,16 +121,12 @@ def _doubts(mechanism: Mechanism) -> Iterator[tuple[str, Mechanism]]:
 
     A step of a threshold is a standard deviation of a test's count, one of a bar a fifth.
     """
-    slots = mechanism.arm.slots
-    if slots.bar:
-        given, stake = (mechanism.arm.options[key] for key in ("bars", "stake"))
+    if isinstance(mechanism, Bars):
         for what, factor in (("low", 0.8), ("high", 1.2)):
-            arm = bars(min(1.0, factor * given), stake, slots.draws)
-            yield f"the bar is a fifth too {what}", replace(mechanism, arm=arm)
-    if slots.threshold is None:
+            yield f"the bar is a fifth too {what}", replace(mechanism, bars=min(1.0, factor * mechanism.bars))
+    if not isinstance(mechanism, Scan | Contest) or mechanism.threshold is None:
         return
-    step = max(1, round(math.sqrt(slots.threshold)))
-    for what, threshold in (("low", slots.threshold - step), ("high", slots.threshold + step)):
-        if 1 <= threshold <= mechanism.arm_rounds:
-            arm = replace(mechanism.arm, slots=replace(slots, threshold=threshold))
-            yield f"the threshold is {step:,} too {what}", replace(mechanism, arm=arm)
+    step = max(1, round(math.sqrt(mechanism.threshold)))
+    for what, threshold in (("low", mechanism.threshold - step), ("high", mechanism.threshold + step)):
+        if 1 <= threshold <= mechanism.rounds:
+            yield f"the threshold is {step:,} too {what}", replace(mechanism, threshold=threshold)

@@ -10,9 +10,7 @@ import numpy as np
 
 from cloneproof._lib.ticks import ONE
 from cloneproof.mechanisms.bandits.kernel import stepped_seconds
-from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.reservoir.rank import rank_of
-from cloneproof.mechanisms.scores.champions import Champions
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel
 from cloneproof.runs.native.library import KernelRecord, record
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from cloneproof.mechanisms.mechanism import Mechanism
 
 TESTS, INDEX, BARS = range(3)
-CONTESTS: Final = ("steady-kl-ucb", "steady-ucb")
 MOST_STEPS: Final = 1 << 12  # of an index, in more rounds than any run has
 MOST_ATTEMPTS: Final = 1 << 40  # of a slot with points, in more rounds than can be played one by one
 LONGEST_END: Final = 64  # times the mean: a geometric end from a number of 52 bits comes earlier
@@ -49,18 +46,11 @@ def reservoir_kernel(mechanism: Mechanism, job: Job) -> Kernel | None:
     return slots(mechanism, job, blocks=True) if mechanism.flat and ranked and market.family.law == "coin" else None
 
 
-def holds_contest(rule: Rule) -> bool:
-    """Whether agents under this rule take turns and then compete by a steady index."""
-    return rule.index in CONTESTS and not rule.commits and rule.order == "round-robin"
-
-
 def tests_slots(mechanism: Mechanism, job: Job) -> bool:
     """Whether a mechanism tests slots, flat or before a contest of champions, on rewards the kernel knows."""
-    agent, rule, family = mechanism.rules[0], mechanism.arm, job.market.family
+    rule, family = mechanism.arm, job.market.family
     tests = rule.draws > 0 and rule.commits and rule.index == "mean" and family.law != "own"
     if not tests:
-        return False
-    if not mechanism.flat and not (holds_contest(agent) and type(mechanism.scoring) is Champions):
         return False
     return family.law != "normal" or not any(level.binarise for level in mechanism.rules)
 
@@ -115,7 +105,7 @@ def _records(mechanism: Mechanism, job: Job, blocks: bool) -> tuple[KernelRecord
         part=bar.part if bar else 0.0,
         contest_kl=agent.index == "steady-kl-ucb",
         contest_raw=not agent.binarise,
-        after=min(mechanism.scoring.skipped_rounds, most),
+        after=min(mechanism.skipped_rounds, most),
         turns=min(mechanism.agent_rounds, most),
         contest_width=0.0 if mechanism.flat else float(agent.parameters[0]),
         family=family_record(job, unit),

@@ -22,21 +22,17 @@ import numpy as np
 import scipy
 
 from cloneproof.bounds.index import expected_gain_ceiling
-from cloneproof.errors import MechanismError, OutOfTimeError
+from cloneproof.errors import OutOfTimeError
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.proof import DECIDES, ONE_MEAN, Case, Lists, Proof
-from cloneproof.mechanisms.scores.champions import Champions
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
 
-SCANS = ("first-pass", "best-of-draws")
-ENDING = ("falling-kl-ucb", "bars")
 NO_GUARANTEE = "computed at some rates of the prior, no guarantee"
 UNPROVEN_SECONDS = 4.0  # Kept for a ceiling that is computed, if there is no time to prove it.
 BINS = 3000  # The cells of a ceiling are made from this many bins of a continuous prior.
-CONTESTS = ("steady-kl-ucb", "steady-ucb")  # More and better rewards never cost a champion a round.
 MACHINE_CHECKED = "checked by machine (`make prove`) for rewards on time with finitely many values in [0, 1]"
 CONTEST_CHECKED = "checked by machine (`make prove`), given that the contest pays a better champion no less: our proof"
 GAUSSIAN_SCAN = (
@@ -91,7 +87,7 @@ def proof(mechanism: Mechanism, case: Case) -> Proof:
 def _scan_words(mechanism: Mechanism, case: Case) -> str | None:
     """Return the theorem in a sentence if its conditions hold for the agent; else None."""
     family, places, arm = case.market.family, case.market.places, mechanism.arm
-    if not (is_scan(mechanism) or _streams(mechanism)) or not case.exchangeable:
+    if not (is_scan(mechanism) or mechanism.streams) or not case.exchangeable:
         return None
     if family.law == "normal" and not places:
         return None if any(rule.binarise for rule in mechanism.rules) else GAUSSIAN_SCAN
@@ -112,29 +108,9 @@ def _scan_words(mechanism: Mechanism, case: Case) -> str | None:
     )
 
 
-def _streams(running: Mechanism) -> bool:
-    """Return whether it is our mechanism of streams."""
-    return running.flat and running.never_clears and _is_one_of(running.arm, ("streams",))
-
-
 def is_scan(running: Mechanism) -> bool:
-    """Return whether it is a scan over draws that the theorem covers: one of our rules, flat or with a contest."""
-    arm, agent, score = running.arm, running.agent, running.scoring
-    if not _is_one_of(arm, SCANS) or not running.never_clears:
-        return False
-    if agent is None:
-        return True
-    if not isinstance(score, Champions) or not _is_one_of(agent, CONTESTS):
-        return False
-    return score.after >= arm.draws * arm.explore and agent.explore > score.after
-
-
-def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
-    """Return whether it is our rule of that name, and not a user's rule with the same name."""
-    try:
-        return rule.name in names and rule.to_dict() is not None
-    except MechanismError:  # its options are not those of our rule
-        return False
+    """Return whether it is a scan over draws, flat or with a contest of champions."""
+    return running.commits_to_arm
 
 
 def _ceiling_at_random_end(mechanism: Mechanism, case: Case) -> Estimate | None:
@@ -144,9 +120,8 @@ def _ceiling_at_random_end(mechanism: Mechanism, case: Case) -> Estimate | None:
     time; otherwise, and without a clock, it is computed at some rates of the prior, on which no verdict rests.
     """
     family = case.market.family
-    ours = mechanism.ranks_slots and _is_one_of(mechanism.arm, ENDING) and mechanism.flat and mechanism.never_clears
     at_random = case.market.ends == "at-random" and case.exchangeable
-    if not (ours and at_random and family.low >= 0 and family.high <= 1):
+    if not (mechanism.ranks_slots and at_random and family.low >= 0 and family.high <= 1):
         return None
     if mechanism.bar is not None:
         return Estimate(0.0, 0.0, "exact", "nothing is gained")

@@ -110,8 +110,8 @@ def rank_of(rule: Rule) -> Rank:
 def passing_count(rule: Rule) -> int:
     """Return the lowest count of coins with which a slot's test passes; more than its rounds if none does.
 
-    >>> from cloneproof import rule
-    >>> passing_count(rule("first-pass", rounds=9, threshold=6)), passing_count(rule("best-of-draws", rounds=9))
+    >>> from cloneproof.mechanisms.reservoir.reservoirs import Scan
+    >>> passing_count(Scan(rounds=9, threshold=6).arm), passing_count(Scan(rounds=9).arm)
     (6, 10)
     """
     judge, counts = rank_of(rule), range(rule.explore + 1)

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cloneproof._lib.schedules import doubling_length
-from cloneproof.bounds import prior_independent_etc_regret
+from cloneproof.bounds import doubling_arm_rounds, prior_independent_etc_regret
 from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.paper.evidence import all_of, at_most, by_low, by_value, rounded, scaled
 from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 from cloneproof.paper.permutations import Instance, rp_regret
@@ -106,7 +105,7 @@ class Epochs:
 
 def arm_rounds(mechanism: Mechanism, epoch: int) -> int:
     """Return the m of an epoch; Algorithm 4's where the mechanism has none."""
-    return (mechanism.flat_restart or Doubling()).arm_rounds(epoch)
+    return doubling_arm_rounds(epoch, mechanism.parameters.get("power", 4.0))
 
 
 def run(setting: Setting) -> Findings:

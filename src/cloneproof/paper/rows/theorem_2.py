@@ -8,9 +8,7 @@ from typing import Any
 
 from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.market import Agent, Discrete, Market
-from cloneproof.mechanisms.bandits.rule import Rule
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.rules.uniform import indifferent
+from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.paper.evidence import all_of, at_most, by_value
 from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, table
 from cloneproof.paper.permutations import check_permutation_invariance
@@ -119,8 +117,7 @@ class Favouring:
     BLOCK, HORIZON = 13, 20
 
     def __init__(self, setting: Setting) -> None:
-        first = Rule("favours the first", indifferent, explore=self.BLOCK, order="index")
-        mechanism = Mechanism(agent=first, arm=setting.mechanism("etc", arm_rounds=3).arm)
+        mechanism = Committing(arm_rounds=3, agent_rounds=self.BLOCK, agent_order="index")
         names = ("ana", "bo")
         market = Market([Agent(name, 2, BERN) for name in names], horizon=self.HORIZON, rewards="deterministic")
         honest = evaluate(market, mechanism).payoff

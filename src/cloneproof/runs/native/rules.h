@@ -1,4 +1,4 @@
-// Rules of one level of a bandit: the priority of a candidate, by what it is told; see mechanisms/rules, a file for each.
+// Rules of one level of a bandit: the priority of a candidate, by what it is told; see mechanisms/bandits/rules.py.
 //
 // A rule that leads has a bound besides, which its priority does not exceed up to a later clock while the candidate
 // waits, and `exceeds`, a quick test of whether the priority is surely above a level; see leading.h.

@@ -23,8 +23,8 @@ from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms import Mechanism, known_mechanism
 from cloneproof.mechanisms.committing.parameters import SMALLEST_GAP
-from cloneproof.mechanisms.mechanism import SegmentedMechanism
 from cloneproof.mechanisms.registration import MOST_WEIGHT
+from cloneproof.mechanisms.segments import SegmentedMechanism
 from cloneproof.mechanisms.slate import checked_attention, places_of
 from cloneproof.mechanisms.streams import SEED_LIMIT
 from cloneproof.mechanisms.terms import Terms

@@ -1,4 +1,4 @@
-// Epsilon-greedy over all arms, with random rewards; see mechanisms/rules/epsilon_greedy.py.
+// Epsilon-greedy over all arms, with random rewards; see mechanisms/bandits/rules.py.
 #pragma once
 #include "index.h"
 

@@ -1,4 +1,4 @@
-// Thompson sampling over all arms, with random rewards; see mechanisms/rules/thompson.py.
+// Thompson sampling over all arms, with random rewards; see mechanisms/bandits/rules.py.
 //
 // Most draws are accepted at the first try and need no logarithm in double precision: all threads make them in step.
 // Those that take a closer look are marked and made after them, so that threads wait for the worst of 32 arms only and

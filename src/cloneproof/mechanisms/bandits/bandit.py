@@ -1,0 +1,86 @@
+"""Bandits: one rule over all arms, or a rule for agents above one for the arms of the agent.
+
+The paper's UCB1 is UCB over all arms, and its H-UCB is UCB over UCB (Algorithms 1 and 2). All rewards count, and a late
+one counts once it has come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from cloneproof.errors import MechanismError, brief
+from cloneproof.mechanisms.bandits.rule import Rule
+from cloneproof.mechanisms.bandits.rules import rule_to_dict
+from cloneproof.mechanisms.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class Bandit(Mechanism):
+    """A bandit of one level or two.
+
+    Parameters
+    ----------
+    arm : Rule
+        How an arm is chosen: among the arms of the agent, or among all arms if there is no rule for agents.
+    agent : Rule, optional
+        How an agent is chosen.
+    one_place_each : bool, default False
+        Whether an agent has at most one place of a page with positions, under a rule that ranks all arms; with a rule
+        for agents it always has one at most.
+    """
+
+    arm: Rule
+    agent: Rule | None = None
+    one_place_each: bool = False
+
+    kind: ClassVar[str] = "bandit"
+
+    def __post_init__(self) -> None:
+        for level in (self.agent, self.arm):
+            if not isinstance(level, Rule) and not (level is None and level is self.agent):
+                raise MechanismError(
+                    f"expected a rule such as cp.rule('ucb') for each level, got {brief(level)}; compose two rules"
+                )
+        super().__post_init__()
+
+    @property
+    def _usual_name(self) -> str:
+        return self.arm.name if self.agent is None else "composed"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the mechanism as data; a level with a user's own function is None."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "parameters": {key: value for key, value in self.parameters.items() if not callable(value)},
+            "agent": rule_to_dict(self.agent),
+            "arm": rule_to_dict(self.arm),
+            "one_place_each": self.one_place_each,
+        }
+
+    def __str__(self) -> str:
+        return super().__str__() + (", one place each" if self.one_place_each else "")
+
+
+def bandit(arm: Rule, agent: Rule | None = None, *, name: str = "", one_place_each: bool = False) -> Bandit:
+    """Compose a bandit of rules: one level over all arms, or agents above their arms.
+
+    Parameters
+    ----------
+    arm : Rule
+        How an arm is chosen, made by `cp.rule`: among all arms, or among those of the agent that was chosen.
+    agent : Rule, optional
+        How an agent is chosen.
+    name : str, optional
+        What tables and pages call it; left out, the rule's name, and "composed" with two.
+    one_place_each : bool, default False
+        Whether an agent has at most one place of a page with positions.
+
+    Examples
+    --------
+    >>> import cloneproof as cp
+    >>> str(cp.bandit(arm=cp.rule("ucb", constant=1.0), agent=cp.rule("thompson")))
+    'thompson x ucb'
+    """
+    return Bandit(arm, agent, one_place_each, name=name)

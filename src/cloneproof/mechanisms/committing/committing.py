@@ -1,0 +1,148 @@
+"""Explore-then-commit as the paper has it: trials of agents, exploration of arms, commitments.
+
+Algorithms 3, 4 and 5, and ETC under uniform choice, are data of one small machine: how often every arm is explored, how
+often every agent is tried or whether agents take uniform turns, and whether statistics are cleared after the trials or
+in epochs that double in length.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar, NamedTuple, get_args
+
+from cloneproof._lib.checks import one_of
+from cloneproof._lib.discovery import formula
+from cloneproof._lib.schedules import doubling_ends
+from cloneproof.bounds import doubling_arm_rounds
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.bandits.rule import Choice, Order, PriorityInputs, Rule, positive, rounds_number
+from cloneproof.mechanisms.bandits.rules import uniform
+from cloneproof.mechanisms.mechanism import Mechanism
+
+
+@formula("mean")
+def average(inputs: PriorityInputs) -> float:
+    """Return the empirical mean; a candidate without rewards ranks below every other."""
+    if inputs.pulls == 0:
+        return -math.inf
+    return inputs.mean
+
+
+def etc(rounds: int, choice: Choice = "commit", order: Order = "round-robin") -> Rule:
+    """`rounds` rounds for every candidate, then the one with the highest empirical mean.
+
+    `commit` freezes the choice when exploration ends, as the proofs assume; `greedy` takes the argmax in every round,
+    as Algorithm 5 is printed.
+    """
+    return Rule("etc", average, explore=rounds, order=order, commits=choice == "commit")
+
+
+@dataclass(frozen=True)
+class Committing(Mechanism):
+    """Explore, then commit.
+
+    Parameters
+    ----------
+    arm_rounds : int
+        Rounds that every arm is explored for, the paper's m; with `power` those of the first epoch.
+    agent_rounds : int, default 0
+        Rounds that every agent is tried for, the paper's M, before one has all rounds. 0: one level over all arms,
+        unless agents are `uniform`.
+    uniform : bool, default False
+        Whether every round goes to an agent uniformly at random.
+    clears : bool, default False
+        Whether the statistics of arms are cleared after the trials of agents, as in H-ETC-R.
+    power : float, optional
+        Restart in epochs of rounds 1..2, 3..4, 5..8, .. (Algorithm 4), with floor(ln(2^i)^power) rounds per arm.
+    choice : {"commit", "greedy"}, default "commit"
+        Whether a choice is frozen when exploration ends, or taken anew in every round, as Algorithm 5 is printed.
+    order, agent_order : {"round-robin", "block", "index"}, default "round-robin"
+        Of the exploration of arms, and of the trials of agents.
+    """
+
+    arm_rounds: int = 1
+    agent_rounds: int = 0
+    uniform: bool = False
+    clears: bool = False
+    power: float | None = None
+    choice: Choice = "commit"
+    order: Order = "round-robin"
+    agent_order: Order = "round-robin"
+
+    kind: ClassVar[str] = "committing"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arm_rounds", rounds_number(self.arm_rounds, "the rounds of exploration"))
+        if self.agent_rounds:
+            object.__setattr__(self, "agent_rounds", rounds_number(self.agent_rounds, "the rounds of a trial"))
+        if self.power is not None:
+            positive(self.power, "the power of the doubling epochs", most=64)
+        one_of(self.choice, get_args(Choice), "choice", MechanismError)
+        one_of(self.order, get_args(Order), "order", MechanismError)
+        one_of(self.agent_order, get_args(Order), "agent_order", MechanismError)
+        levels = bool(self.agent_rounds) + self.uniform
+        if levels > 1 or (self.clears and not self.agent_rounds) or (self.power is not None and levels):
+            raise MechanismError(
+                "expected trials of agents (cleared afterwards or not), uniform agents, or one level (in epochs or "
+                "not), got several of these; choose one"
+            )
+        super().__post_init__()
+
+    @property
+    def _usual_name(self) -> str:
+        if self.agent_rounds:
+            return "h-etc-r"
+        return "uniform-etc" if self.uniform else "etc" if self.power is None else "prior-independent-etc"
+
+    @cached_property
+    def arm(self) -> Rule:
+        return etc(self.arm_rounds, self.choice, self.order)
+
+    @cached_property
+    def agent(self) -> Rule | None:
+        if self.uniform:
+            return uniform()
+        return etc(self.agent_rounds, self.choice, self.agent_order) if self.agent_rounds else None
+
+    @property
+    def clears_at_award(self) -> bool:
+        return self.clears
+
+    @property
+    def in_epochs(self) -> bool:
+        return self.power is not None
+
+    def rounds_of(self, epoch: int) -> int:
+        """Return the rounds per arm of an epoch, from 1: the paper's formula, but at least 1."""
+        assert self.power is not None
+        return doubling_arm_rounds(epoch, self.power)
+
+    def __str__(self) -> str:
+        restart = ", restart at the award" if self.clears else ", restart at every power of 2" if self.in_epochs else ""
+        return super().__str__() + restart
+
+
+class Epoch(NamedTuple):
+    """One epoch: its number, its rounds (fewer than planned in the last one), and the mechanism that runs in it."""
+
+    number: int
+    rounds: int
+    mechanism: Mechanism
+
+
+def plain_epochs(mechanism: Mechanism, horizon: int) -> list[Epoch]:
+    """Return the epochs up to the horizon, each with a mechanism that knows of none; a single epoch 0 without restarts.
+
+    >>> [(epoch.rounds, str(epoch.mechanism)) for epoch in plain_epochs(Committing(power=2.0), 9)]
+    [(2, 'etc(1)'), (2, 'etc(1)'), (4, 'etc(4)'), (1, 'etc(7)')]
+    """
+    if not isinstance(mechanism, Committing) or mechanism.power is None:
+        return [Epoch(0, horizon, mechanism)]
+    ends = enumerate(pairwise([0, *doubling_ends(horizon)]), 1)
+    return [
+        Epoch(k, end - begin, replace(mechanism, arm_rounds=mechanism.rounds_of(k), power=None))
+        for k, (begin, end) in ends
+    ]

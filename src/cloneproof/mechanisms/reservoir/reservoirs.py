@@ -1,0 +1,232 @@
+"""The five reservoirs: an agent's arms are reached only through draws with replacement, its slots.
+
+Neither the draws nor what is done with them depend on how many arms an agent registered, so that copies only shift the
+odds of each draw. What differs is how slots are judged: by tests, in one timetable or before a contest of champions, by
+an index, by a bar, or on pages by streams of clicks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal, get_args
+
+from cloneproof._lib.checks import HORIZON_LIMIT, count, number_in, one_of
+from cloneproof._lib.discovery import formula
+from cloneproof._lib.schedules import bar_of
+from cloneproof.errors import MechanismError, brief
+from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, Slots, positive, rounds_number
+from cloneproof.mechanisms.bandits.rules import steady_kl_index, steady_kl_ucb, steady_ucb
+from cloneproof.mechanisms.committing.committing import average
+from cloneproof.mechanisms.mechanism import Mechanism
+
+ContestBy = Literal["kl-ucb", "ucb"]
+LOWEST_BAR = 1e-9  # so that a click earns a billion points at most
+LARGEST_STAKE = 1e6  # clicks
+
+
+@formula("bars")
+def equal(inputs: PriorityInputs) -> float:
+    """Return the same priority for all slots: how often each has failed decides, which their level counts."""
+    return 0.0
+
+
+class Reservoir(Mechanism):
+    """Base of the five; each is a frozen dataclass of numbers."""
+
+    def _keep(self, **numbers: object) -> None:
+        """Keep numbers as they were checked."""
+        for name, value in numbers.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class _Tests(Reservoir):
+    """Base of the two that test draws.
+
+    Parameters
+    ----------
+    rounds : int
+        Pulls of a test, all of which are taken; on pages of several places views in each place.
+    draws : int
+        Slots of each agent, tested one after the other.
+    threshold : float, optional
+        The count with which a test passes: the first draw to pass becomes the champion; if none does, that of the best
+        count, ties to the earlier draw. None: all are tested, and the best count wins.
+    coins : bool, default True
+        Whether rewards in [0, 1] become coins that show 1 with their probability. Counts are then binomial and have
+        monotone likelihood ratios, as the scan theorem requires (docs/textbook/reservoir.md). Else sums of rewards
+        count, for Gaussian rewards of one standard deviation, whose sums have such ratios.
+    """
+
+    rounds: int = 10
+    draws: int = 4
+    threshold: float | None = None
+    coins: bool = True
+
+    def __post_init__(self) -> None:
+        self._keep(
+            rounds=rounds_number(self.rounds, "the pulls of a test"),
+            draws=rounds_number(self.draws, "the draws of a reservoir"),
+        )
+        what = "the threshold of a test"
+        if not isinstance(self.coins, bool):
+            raise MechanismError(f"expected coins as True or False, got {brief(self.coins)}; give one of them")
+        if self.threshold is not None:
+            self._keep(
+                threshold=count(self.threshold, what, 1, self.rounds, MechanismError)
+                if self.coins
+                else number_in(self.threshold, what, -HORIZON_LIMIT, HORIZON_LIMIT, MechanismError)
+            )
+        super().__post_init__()
+
+    @cached_property
+    def arm(self) -> Rule:
+        name = "best-of-draws" if self.threshold is None else "first-pass"
+        slots = Slots(self.draws, self.threshold)
+        return Rule(name, average, explore=self.rounds, commits=True, binarise=self.coins, slots=slots)
+
+
+@dataclass(frozen=True)
+class Scan(_Tests):
+    """Test draws of all agents in one timetable; the first that passes gets every later round, else the best of all.
+
+    On pages of several places all places are the laboratory, and places then go by score (docs/textbook/slates.md).
+    """
+
+    kind: ClassVar[str] = "reservoir"
+
+
+@dataclass(frozen=True)
+class Contest(_Tests):
+    """Every agent finds a champion in draws * rounds rounds; the champions then compete on fresh rewards.
+
+    Parameters
+    ----------
+    horizon : int
+        For which the index of the contest is wide enough.
+    contest : {"kl-ucb", "ucb"}, default "kl-ucb"
+        Steady KL-UCB or steady UCB, whose indices depend only on an agent's own fresh rewards.
+    constant : float, default 1.0
+        Of the index: the width is constant * ln(horizon).
+    """
+
+    horizon: int = 1000
+    contest: ContestBy = "kl-ucb"
+    constant: float = 1.0
+
+    kind: ClassVar[str] = "reservoir-contest"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self.contest, get_args(ContestBy), "contest", MechanismError)
+        self._keep(horizon=rounds_number(self.horizon, "horizon"))
+        if self.contest == "kl-ucb" and not self.coins:
+            raise MechanismError("a contest by 'kl-ucb' counts coins, got coins=False; use contest='ucb'")
+        assert self.agent.explore  # whose numbers are checked here
+
+    @cached_property
+    def agent(self) -> Rule:
+        before = self.skipped_rounds + 1
+        if self.contest == "ucb":
+            return steady_ucb(self.horizon, self.constant, before, coins=self.coins)
+        return steady_kl_ucb(self.horizon, self.constant, before)
+
+    @property
+    def counts_all(self) -> bool:
+        return False
+
+    @property
+    def skipped_rounds(self) -> int:
+        return self.draws * self.rounds
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, contest of champions after {self.skipped_rounds} rounds each"
+
+
+@dataclass(frozen=True)
+class Index(Reservoir):
+    """Slots of all agents in one contest, ranked by their lowest index so far: n kl(mean, index) = constant.
+
+    An index is updated after 1, 2, .., 32 rewards and then each time a sixteenth more have come; between updates a slot
+    is pulled on. That an index cannot rise affects only ties, which follow an order of all slots that is drawn once. In
+    a market that ends at random this is a best of all slots by independent scores (docs/textbook/index-on-slots.md).
+    Rewards in [0, 1] become coins.
+    """
+
+    draws: int = 12
+    constant: float = 2.0
+
+    kind: ClassVar[str] = "reservoir-index"
+
+    def __post_init__(self) -> None:
+        self._keep(
+            draws=rounds_number(self.draws, "the slots of an agent"),
+            constant=positive(self.constant, "the constant of the index"),
+        )
+        super().__post_init__()
+
+    @cached_property
+    def arm(self) -> Rule:
+        slots = Slots(self.draws, falling=True)
+        return Rule("falling-kl-ucb", steady_kl_index, (self.constant,), binarise=True, slots=slots)
+
+
+@dataclass(frozen=True)
+class Bars(Reservoir):
+    """Each draw starts with a stake, a view costs a point, a click earns K = 1 / bar points; who failed least is shown.
+
+    The slot that has failed least often is shown until its balance is 0, which is a failure; the next attempt starts
+    with the stake again, which is in clicks. Ties follow an order of all slots that is drawn once. A K that is not
+    whole is rounded by a coin. Rewards in [0, 1] become coins.
+
+    >>> Bars(bars=0.025, stake=0.5).bar
+    Bar(stake=20, whole=40, part=0.0)
+    """
+
+    bars: float = 0.02
+    stake: float = 1.0
+    draws: int = 16
+
+    kind: ClassVar[str] = "reservoir-bars"
+
+    def __post_init__(self) -> None:
+        self._keep(
+            bars=number_in(self.bars, "the bar", LOWEST_BAR, 1, MechanismError),
+            stake=positive(self.stake, "the stake", LARGEST_STAKE),
+            draws=rounds_number(self.draws, "the slots of an agent"),
+        )
+        super().__post_init__()
+
+    @cached_property
+    def arm(self) -> Rule:
+        slots = Slots(self.draws, falling=True, bar=bar_of(self.bars, self.stake))
+        return Rule("bars", equal, binarise=True, slots=slots)
+
+
+@dataclass(frozen=True)
+class Streams(Reservoir):
+    """For pages: `blocks` blocks of `rotations` rotations of all agents through the places.
+
+    A draw starts with a balance of 1 click; after each block it has what was clicked less 1, and at 0 the next draw
+    follows. Places go by balance. The draws shown after the last block stay, and their later clicks count too. The
+    stake is exactly one click and all blocks are alike: the theorem needs both (docs/textbook/slates.md). Rewards in
+    [0, 1] become coins.
+    """
+
+    rotations: int = 2
+    blocks: int = 8
+
+    kind: ClassVar[str] = "reservoir-streams"
+
+    def __post_init__(self) -> None:
+        self._keep(
+            rotations=rounds_number(self.rotations, "the rotations of a block"),
+            blocks=rounds_number(self.blocks, "the blocks of the laboratory"),
+        )
+        super().__post_init__()
+
+    @cached_property
+    def arm(self) -> Rule:
+        slots = Slots(self.blocks, streams=True)
+        return Rule("streams", equal, explore=self.rotations, binarise=True, slots=slots)

@@ -1,1 +1,0 @@
-"""Rules, one file each. A file `name.py` with a function `name(...) -> Rule` is one."""

@@ -1,1 +1,0 @@
-"""Scores, one in each file: which rewards of an agent count when agents are compared."""
