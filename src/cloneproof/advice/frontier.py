@@ -31,6 +31,7 @@ from cloneproof.errors import CloneproofError
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import Agent, Market, full_copies
 from cloneproof.mechanisms.catalogue import CATALOGUE
+from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.segments import plays
 from cloneproof.mechanisms.slate import check_takes_positions
@@ -77,7 +78,7 @@ def frontier(
     tuned, _ = tuned_mechanisms([name for name in (*CATALOGUE, *on_pages) if name not in promised], market)
     left = [*tuned, *(mechanism for mechanism in own if mechanism.name not in promised)]
     costed = sorted(_costed(market, left), key=lambda pair: pair[0])
-    weights = [1 if mechanism.flat else 2 for _, mechanism in costed]  # for naming
+    weights = [1 if _by_arm(market, mechanism) else 2 for _, mechanism in costed]  # for naming
     clock, work = Deadline(seconds), 0.0
 
     def budget(kept: float = 0.0) -> float:
@@ -123,6 +124,10 @@ def _costed(market: Market, mechanisms: Iterable[Mechanism]) -> Iterator[tuple[f
                 if play.market.places:
                     check_takes_positions(play.mechanism)
             yield run_seconds(honest), mechanism
+
+
+def _by_arm(market: Market, mechanism: Mechanism) -> bool:
+    return mechanism.facts(Setting(len(market.agents), market.horizon)).by_arm
 
 
 def _error(estimate: Estimate) -> float:
@@ -195,7 +200,7 @@ class _Look:
         return None
 
     def _parts(self, alike: list[Agent], namers: int, deviators: int, lists: list[CopyVector]) -> list[_Part]:
-        namers = 0 if self.mechanism.flat and not self.mechanism.draws else min(namers, len(alike))
+        namers = 0 if _by_arm(self.market, self.mechanism) else min(namers, len(alike))
         own = (alike, namers, deviators, lists)
         return [_Part(play.market, play.mechanism, *own) for play in plays(self.market, self.mechanism)]
 

@@ -145,7 +145,7 @@ def cost_of(market: Market, candidate: Mechanism) -> float:
     try:
         if (regret := computed_regret(market, candidate)) is not None:
             return regret.value
-        if not market.places and (is_listed(market) or not all(rule.commits for rule in candidate.rules)):
+        if is_listed(market) and not market.places:
             return math.inf
         drawn = runs_of(market, candidate, full_copies(market.agents, None))
         return _sampled_regret(drawn, RunPlan(TUNING_RUNS, cost=run_cost(drawn))).value

@@ -59,6 +59,8 @@ class Facts:
         Draws of each agent from its arms; 0 where the arms themselves are candidates.
     compares : tuple of {"agents", "arms of an agent", "arms"}
         What is looked at anew in every decision, so that its number is limited.
+    by_arm : bool
+        Whether rounds are divided among arms, so that a shorter list has fewer of them.
     newcomer : str
         When an agent that joins is first shown.
     relies_on : str
@@ -75,6 +77,7 @@ class Facts:
     starts: AwardStart | None = None
     slots: int = 0
     compares: tuple[Compared, ...] = ()
+    by_arm: bool = False
     newcomer: str = "with the next season"
     relies_on: str = RATES
     because: str = ""

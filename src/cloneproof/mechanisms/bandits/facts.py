@@ -21,4 +21,4 @@ def bandit_facts(mechanism: Mechanism, setting: Setting) -> Facts:
     seen = f"All {items_of(setting)} are shown; those that do better have more of the traffic."
     why = BONUSES if mechanism.arm.index == "ucb" else ANEW
     compared: tuple[Compared, ...] = ("arms",) if mechanism.agent is None else ("agents", "arms of an agent")
-    return Facts(seen, compares=compared, why_copies_pay=why)
+    return Facts(seen, compares=compared, by_arm=mechanism.agent is None, why_copies_pay=why)

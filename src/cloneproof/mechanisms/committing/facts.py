@@ -41,6 +41,7 @@ def committing_facts(mechanism: Mechanism, setting: Setting) -> Facts:
         seen,
         AwardStart(latest, latest) if mechanism.agent is None or mechanism.agent_rounds > 1 else None,
         compares=compared(mechanism),
+        by_arm=mechanism.agent is None,
         because="providers do not compete for rounds" if mechanism.uniform_agents else "",
         why_copies_pay=TRIALS.format(mechanism.agent_rounds) if uneven else why,
     )
