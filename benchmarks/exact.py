@@ -22,7 +22,7 @@ WIDE = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 def h_etc_r(horizon: int = 10**6, copies: tuple[int, int] = (2, 1)) -> cp.results.Evaluation:
     market = cp.Market([cp.Agent("ana", 2, WIDE), cp.Agent("bo", 2, WIDE)], horizon=horizon)
     mechanism = cp.mechanism("h-etc-r", agent_rounds=3717, arm_rounds=59)
-    return cp.evaluate(market, mechanism, {"ana": copies}, engine="closed-form")
+    return cp.evaluate(market, mechanism, {"ana": copies}, engine="law")
 
 
 def tree_h_ucb() -> object:

@@ -19,7 +19,7 @@ MARKET = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8
 POINTS, RUNS = 200, 120
 WORKERS = [(f"this machine, {count} processes", count, "") for count in (1, 2, 4)]
 WORKERS += [(f"Dask, {count} workers", count, f"local:{count}") for count in (1, 2, 4)]
-GRID = {"market": MARKET, "mechanism": "h-ucb", "engine": "monte-carlo", "runs": RUNS}
+GRID = {"market": MARKET, "mechanism": "h-ucb", "engine": "runs", "runs": RUNS}
 
 
 def overhead(folder: Path) -> tuple[float, float]:
@@ -27,7 +27,7 @@ def overhead(folder: Path) -> tuple[float, float]:
     mechanism, clocks = cp.mechanism("h-ucb"), []
     for work in (
         lambda: [
-            cp.evaluate(MARKET, mechanism, engine="monte-carlo", threads=1, search=cp.Search(runs=RUNS, seed=seed))
+            cp.evaluate(MARKET, mechanism, engine="runs", threads=1, search=cp.Search(runs=RUNS, seed=seed))
             for seed in range(POINTS)
         ],
         lambda: cp.sweep(GRID | {"seed": range(POINTS)}, folder / "overhead", workers=1),

@@ -104,7 +104,7 @@ class BarCase(NamedTuple):
         """What the first agent gains, by the closed form, against others that register so."""
         rest = {agent.name: others[: agent.count] for agent in self.market.agents[1:]}
         honest, copied = (
-            cp.evaluate(self.market, self.mechanism, rest | own, engine="closed-form").payoff["ana"]
+            cp.evaluate(self.market, self.mechanism, rest | own, engine="law").payoff["ana"]
             for own in ({}, {"ana": copies})
         )
         return copied.value - honest.value - copied.error - honest.error

@@ -74,11 +74,11 @@ def best_responses(
 
 
 def _exact(market: Market, mechanism: Mechanism, agent: Agent, cap: Cap) -> dict[CopyVector, Estimate]:
-    honest = evaluate(market, mechanism, engine="closed-form").payoff[agent.name]
+    honest = evaluate(market, mechanism, engine="law").payoff[agent.name]
     gains = {}
     for copies in cap(agent.count):
         try:
-            copied = evaluate(market, mechanism, {agent.name: copies}, engine="closed-form").payoff[agent.name]
+            copied = evaluate(market, mechanism, {agent.name: copies}, engine="law").payoff[agent.name]
         except EngineError:
             continue
         gains[copies] = copied - honest

@@ -52,7 +52,7 @@ def evaluate_case(name: str, horizon: int) -> Row:
     """One point."""
     market = cp.Market.alike(AGENTS, ORIGINALS, horizon, values=RATES)
     made = tuned(name, market)
-    honest = cp.evaluate(market, made, engine="closed-form").regret
+    honest = cp.evaluate(market, made, engine="law").regret
     copied = best_responses(market, made, SamplingBudget(), Deadline())
     withheld = best_leaving_out(market, made)
     assert copied is not None

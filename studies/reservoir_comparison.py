@@ -150,7 +150,7 @@ def gains(here: cp.Market) -> tuple[float, float, float, float]:
     assert found is not None
 
     def split(owners: tuple[int, ...], accounts: int = 2) -> float:
-        paid = exact_payoffs([(here, mechanism)], Split(name, owners, accounts), "closed-form")
+        paid = exact_payoffs([(here, mechanism)], Split(name, owners, accounts), "law")
         return paid[here.horizon].total.value
 
     earned = split((BOTH,) * 3), split((1, 2, 2)), split((1, 2, 4), 3)

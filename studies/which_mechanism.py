@@ -112,15 +112,15 @@ def evaluate_case(name: str, mechanism: str, horizon: int, pulls: int | None = N
 
     def regret(copies: dict[str, tuple[int, ...]]) -> cp.results.Estimate:
         if mechanism in EXACT:
-            return cp.evaluate(sized, platform, copies, engine="closed-form").regret
-        return cp.evaluate(sized, platform, copies, engine="monte-carlo", search=cp.Search(runs=runs)).regret
+            return cp.evaluate(sized, platform, copies, engine="law").regret
+        return cp.evaluate(sized, platform, copies, engine="runs", search=cp.Search(runs=runs)).regret
 
     cap, pairs = (EXACT_CAP, None) if mechanism in EXACT else (SAMPLED_CAP, max(PAIRS, runs // 5))
     responses = best_responses(sized, platform, cap, pairs)
     honest = regret({})
     together = regret(responses) if responses else honest
     said = sorted({" ".join(map(str, copies)) for copies in responses.values()})
-    engine = "closed-form" if mechanism in EXACT else f"monte-carlo, {runs} runs"
+    engine = "law" if mechanism in EXACT else f"{runs} runs"
     numbers = (honest.value, honest.error, " / ".join(said), together.value, together.error)
     return Row(name, mechanism, horizon, engine, *numbers, bound(sized, platform, mechanism))
 

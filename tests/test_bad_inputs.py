@@ -42,7 +42,7 @@ def test_whole_floats_are_fine():
     assert (market.horizon, market.agents[0].originals) == (100, 2)
     assert type(market.horizon) is int
     sampled = [
-        cp.evaluate(market, ucb1, {"ana": (2.0, 1)}, "monte-carlo", search=cp.Search(runs=n, seed=s))
+        cp.evaluate(market, ucb1, {"ana": (2.0, 1)}, "runs", search=cp.Search(runs=n, seed=s))
         for n, s in ((8, 1), (8.0, 1.0))
     ]
     assert sampled[0] == sampled[1]

@@ -24,7 +24,7 @@ def results(tmp_path_factory):
         "audit": cp.audit(MARKET, MECHANISM, agent="ana", search=cp.Search(copies=2)),
         "any opponents": cp.audit(MARKET, MECHANISM, agent="ana", search=cp.Search(copies=2), opponents="any"),
         "evaluation": cp.evaluate(MARKET, MECHANISM),
-        "one run": cp.evaluate(MARKET, MECHANISM, engine="monte-carlo", search=cp.Search(runs=1)),
+        "one run": cp.evaluate(MARKET, MECHANISM, engine="runs", search=cp.Search(runs=1)),
         "gain": cp.gain(MARKET, MECHANISM, "ana", (2, 1), search=cp.Search(runs=100)),
         "sweep": cp.sweep(grid, tmp_path_factory.mktemp("sweep") / "points", workers=1),
     }

@@ -24,7 +24,7 @@ def accounts_market(means, accounts, horizon):
 
 def earned(mechanism, means, accounts, horizon):
     """What all accounts of the first agent earn."""
-    payoff = cp.evaluate(accounts_market(means, accounts, horizon), mechanism, engine="closed-form").payoff
+    payoff = cp.evaluate(accounts_market(means, accounts, horizon), mechanism, engine="law").payoff
     return sum(value.value for name, value in payoff.items() if name.startswith("mine"))
 
 

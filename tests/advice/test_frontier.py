@@ -83,7 +83,7 @@ def test_usual_bandits_are_always_there_and_thompson_pays(advised):
     best = best_reward(ANA_AND_BO)
     for entry in advised.ranked:
         assert by_name[entry.name].lost.value == pytest.approx(entry.regret.value / best)
-    played = cp.evaluate(ANA_AND_BO, by_name["thompson"].mechanism, engine="monte-carlo", search=cp.Search(runs=2000))
+    played = cp.evaluate(ANA_AND_BO, by_name["thompson"].mechanism, engine="runs", search=cp.Search(runs=2000))
     assert abs(by_name["thompson"].lost.value - played.regret.value / best) < by_name["thompson"].lost.error
 
 

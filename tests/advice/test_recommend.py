@@ -55,7 +55,7 @@ def test_what_needs_no_declaration_comes_first_and_nobody_gains(creators):
     for each in creators.ranked[:2]:
         again = cp.audit(market, cp.mechanism(each.name, **each.parameters), tolerance=0.005)
         assert again.verdict == "clone-proof"
-    sampled = cp.evaluate(market, creators.choice.mechanism, engine="monte-carlo", search=cp.Search(runs=500)).regret
+    sampled = cp.evaluate(market, creators.choice.mechanism, engine="runs", search=cp.Search(runs=500)).regret
     assert abs(sampled.value - creators.choice.regret.value) <= sampled.error + creators.choice.regret.error
 
 
@@ -342,7 +342,7 @@ def test_the_other_end_of_the_season_is_priced_in_its_own_market():
     assert fixed.regret == found.choice.regret
     market = cp.Market(agents, 3000, ends="at-random")
     again = cp.mechanism(at_random.mechanism, market=market)
-    sampled = cp.evaluate(market, again, engine="monte-carlo", search=cp.Search(runs=400, bounds="asymptotic")).regret
+    sampled = cp.evaluate(market, again, engine="runs", search=cp.Search(runs=400, bounds="asymptotic")).regret
     assert abs(sampled.value - at_random.regret.value) < sampled.error + at_random.regret.error
     assert [at_random.mechanism, proven.mechanism] == ["reservoir-index", "reservoir-bars"]
     assert at_random.regret.value < proven.regret.value

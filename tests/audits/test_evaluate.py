@@ -9,12 +9,12 @@ UCB = cp.mechanism("ucb1")
 
 
 def test_auto_takes_the_best_engine_and_says_why_not_another():
-    assert cp.evaluate(MARKET, cp.mechanism("etc", arm_rounds=2)).engine == "closed-form"
+    assert cp.evaluate(MARKET, cp.mechanism("etc", arm_rounds=2)).engine == "law"
     adaptive = cp.evaluate(MARKET, cp.mechanism("ucb1"))
     assert adaptive.engine == "tree"
     assert any("explore and then commit" in note for note in adaptive.notes)
     sampled = cp.evaluate(MARKET.with_horizon(90), cp.mechanism("thompson"), search=cp.Search(runs=50))
-    assert (sampled.engine, sampled.payoff["ana"].kind) == ("monte-carlo", "asymptotic")
+    assert (sampled.engine, sampled.payoff["ana"].kind) == ("runs", "asymptotic")
     assert len(sampled.notes) == 2
 
 
@@ -60,7 +60,7 @@ def test_samples_cover_the_exact_payoffs():
         COINS,
         UCB,
         {"ana": (2, 1)},
-        engine="monte-carlo",
+        engine="runs",
         search=cp.Search(runs=300, bounds="distribution-free"),
         confidence=1 - 1e-7,
     )
@@ -73,7 +73,7 @@ def test_samples_cover_the_exact_payoffs():
         COINS,
         UCB,
         {"ana": (2, 1)},
-        engine="monte-carlo",
+        engine="runs",
         search=cp.Search(runs=300, bounds="distribution-free"),
         confidence=1 - 1e-7,
         threads=1,
@@ -81,11 +81,11 @@ def test_samples_cover_the_exact_payoffs():
 
 
 def test_budget_and_interrupts():
-    assert cp.evaluate(COINS, UCB, engine="monte-carlo", search=cp.Search(seconds=0.2)).partial
+    assert cp.evaluate(COINS, UCB, engine="runs", search=cp.Search(seconds=0.2)).partial
 
     def stop(status):
         raise KeyboardInterrupt
 
-    interrupted = cp.evaluate(COINS, UCB, engine="monte-carlo", search=cp.Search(runs=10**6), progress=stop)
+    interrupted = cp.evaluate(COINS, UCB, engine="runs", search=cp.Search(runs=10**6), progress=stop)
     assert interrupted.partial
     assert interrupted.notes[-1].startswith("interrupted: partial result of")

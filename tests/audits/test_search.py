@@ -121,6 +121,6 @@ class Small(CopyGame):
 def test_no_best_response_is_claimed_where_none_could_be_evaluated():
     """It used to be "proven" that there was nothing else to register."""
     honest = {"ana": (1, 1), "bo": (1,)}
-    assert Small(TWO, ETC, {"ana": [(1, 1)]}, "closed-form").gains(honest, "ana") == {}
+    assert Small(TWO, ETC, {"ana": [(1, 1)]}, "law").gains(honest, "ana") == {}
     with pytest.raises(EngineError, match="too many states"):
-        Small(TWO, ETC, {"ana": [(1, 1), (2, 1), (2, 2)]}, "closed-form").gains(honest, "ana")
+        Small(TWO, ETC, {"ana": [(1, 1), (2, 1), (2, 2)]}, "law").gains(honest, "ana")

@@ -31,8 +31,8 @@ def parts(market, made, copies, **options):
 @pytest.mark.parametrize(
     ("market", "made", "engine"),
     [
-        (MARKET, ETC, "closed-form"),
-        (MARKET, cp.mechanism("reservoir", market=MARKET), "closed-form"),
+        (MARKET, ETC, "law"),
+        (MARKET, cp.mechanism("reservoir", market=MARKET), "law"),
         (SMALL, cp.mechanism("ucb1"), "tree"),
         (SMALL, ETC, "tree"),
     ],
@@ -54,12 +54,12 @@ def test_exact_payoffs_are_sums_over_segments(market, made, engine):
 def test_samples_agree_with_the_closed_form_in_all_and_in_each_segment():
     """Eight intervals at 1 - 1e-7 each: fewer than one false alarm in a million."""
     made = cp.mechanism("reservoir", market=MARKET)
-    exact = cp.evaluate(MARKET, made, {"ana": (3, 1)}, engine="closed-form")
+    exact = cp.evaluate(MARKET, made, {"ana": (3, 1)}, engine="law")
     drawn = cp.evaluate(
         MARKET,
         made,
         {"ana": (3, 1)},
-        "monte-carlo",
+        "runs",
         confidence=1 - 1e-7,
         search=cp.Search(runs=1000, seed=3, bounds="distribution-free"),
     )
@@ -143,9 +143,9 @@ def test_withholding_and_splits_add_up():
     market = split.market(MARKET)
     payoffs = [cp.evaluate(own, ETC).payoff for own in market.by_segment.values()]
     together = sum(own[name].value for own in payoffs for name in own if name.startswith("bo"))
-    paid = exact_payoffs([(MARKET, ETC)], split, "closed-form")[MARKET.horizon]
+    paid = exact_payoffs([(MARKET, ETC)], split, "law")[MARKET.horizon]
     assert paid.total.value == pytest.approx(together)
-    gained = exact_gain(MARKET, ETC, split, "closed-form")
+    gained = exact_gain(MARKET, ETC, split, "law")
     assert sum(own.gain.value for own in gained.by_segment.values()) == pytest.approx(gained.gain.value)
     audited = cp.audit(MARKET, ETC, agent="bo", also=("withholding",))
     worth = audited.also["withholding"]

@@ -18,7 +18,7 @@ COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "swe
 GRID = f"""
 market = {{ horizon = 300, agents = [{{ name = "ana", originals = 1, prior = {{ uniform = [0.0, 1.0] }} }}] }}
 mechanism = "thompson"
-engine = "monte-carlo"
+engine = "runs"
 runs = 20_000
 seed = {list(range(300))}
 """  # a minute of work, the first part of which is soon stored

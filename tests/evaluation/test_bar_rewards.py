@@ -35,7 +35,7 @@ def test_copies_earn_what_the_chain_pays(copies, bo, bars, draws):
     agents = [[(atoms, number) for number in copies if number], *([[(atoms, 1)]] if bo else [])]
     paid = all_pay(agents, draws, made.arm.slots.bar, 2, ROUNDS)
     found = cp.evaluate(market(2, (2, LOW_OR_HIGH), (1, LOW_OR_HIGH) if bo else None), made, {"ana": copies})
-    assert found.engine == "closed-form"
+    assert found.engine == "law"
     for name, pay in zip(found.payoff, paid, strict=True):
         assert found.payoff[name].value == pytest.approx(float(pay), abs=1e-9)
         assert 0 < found.payoff[name].error < 1e-9

@@ -109,7 +109,7 @@ def test_runs_are_counted_whatever_machine_draws_them():
     for threads, turn in ((1, 0.0), (3, 100.0)):
         with ticking(turn), budget_clock(None):
             limits = {"threads": threads, "search": cp.Search(seconds=0.004)}
-            found.append(cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", **limits))
+            found.append(cp.evaluate(MARKET, cp.mechanism("thompson"), engine="runs", **limits))
     assert found[0] == found[1]
     assert found[0].partial
 
@@ -119,7 +119,7 @@ def test_without_a_run_the_horizon_that_fits_is_offered(ask):
     """And over that horizon there are runs enough; nobody is told of a gain of 0 with an error of all that is paid."""
     market, thompson, search = MARKET.with_horizon(10**8), cp.mechanism("thompson"), cp.Search(seconds=0.1)
     asked = {
-        "evaluate": lambda market: cp.evaluate(market, thompson, engine="monte-carlo", search=search),
+        "evaluate": lambda market: cp.evaluate(market, thompson, engine="runs", search=search),
         "gain": lambda market: cp.gain(market, thompson, "ana", (2, 1), search=search),
         "audit": lambda market: cp.audit(market, thompson, search=search),
     }[ask]

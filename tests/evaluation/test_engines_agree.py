@@ -98,7 +98,7 @@ def test_sampled_thompson_is_the_brute_force(agent):
         confidence=1 - 1e-7,
         search=cp.Search(runs=20_000, seed=3, bounds="distribution-free"),
     )
-    assert found.engine == "monte-carlo"
+    assert found.engine == "runs"
     for name, estimate in found.payoff.items():
         assert abs(estimate.value - payoffs[name]) <= estimate.error < 0.2
     assert abs(found.regret.value - regret) <= found.regret.error

@@ -24,7 +24,7 @@ SAMPLE = """
 import json, cloneproof as cp
 market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0.2, 0.8)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=60)
 def sampled(**options):
-    return cp.evaluate(market, cp.mechanism("ucb1"), {"ana": (2, 1)}, engine="monte-carlo", **options)
+    return cp.evaluate(market, cp.mechanism("ucb1"), {"ana": (2, 1)}, engine="runs", **options)
 found = sampled(search=cp.Search(runs=20))
 """
 PROGRAM = f"""
@@ -78,7 +78,7 @@ def test_a_budget_ends_a_run_of_the_reference_simulator(monkeypatch):
     monkeypatch.setattr(library, "missing", lambda: "expected compiled kernels, got none")
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.4))], horizon=10**7)
     with pytest.raises(cp.errors.OutOfTimeError, match=r"one run of 10,000,000 rounds takes .* a shorter horizon"):
-        cp.evaluate(market, cp.mechanism("ucb1"), engine="monte-carlo", search=cp.Search(seconds=0.2))
+        cp.evaluate(market, cp.mechanism("ucb1"), engine="runs", search=cp.Search(seconds=0.2))
 
 
 def test_the_wheel_with_its_declared_dependencies_alone_runs_readme(tmp_path):

@@ -123,8 +123,8 @@ def test_what_no_rule_resolves_is_refused():
     """A bound of thousands says nothing: sharp averages of three originals with continuous priors are to be sampled."""
     agents = [cp.Agent("ana", 3, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.5))]
     market, mechanism = cp.Market(agents, horizon=10**4), cp.mechanism("h-etc-r", agent_rounds=900, arm_rounds=200)
-    with pytest.raises(cp.errors.EngineError, match=r"1101 rewards of an original.*use engine='monte-carlo'"):
-        cp.evaluate(market, mechanism, engine="closed-form")
+    with pytest.raises(cp.errors.EngineError, match=r"1101 rewards of an original.*use engine='runs'"):
+        cp.evaluate(market, mechanism, engine="law")
 
 
 # --- reservoirs ------------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def test_the_error_of_a_reservoir_says_something():
     market = cp.Market([cp.Agent(f"a{k}", 3, cp.Beta(2, 60)) for k in range(5)], horizon=10**5)
     mechanism = cp.mechanism("reservoir", rounds=221, draws=11, threshold=22)
     found = cp.evaluate(market, mechanism)
-    assert found.engine == "closed-form"
+    assert found.engine == "law"
     assert abs(found.regret.value - 752.4) < 4.7
     assert found.regret.error < 1e-3
     assert not found.payoff["a0"].heuristic
@@ -194,7 +194,7 @@ def test_ten_originals_with_continuous_priors_have_a_closed_form_too():
     runs = cp.evaluate(
         market,
         mechanism,
-        engine="monte-carlo",
+        engine="runs",
         confidence=1 - 1e-6,
         search=cp.Search(runs=2000, bounds="distribution-free"),
     )

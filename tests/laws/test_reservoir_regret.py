@@ -60,7 +60,7 @@ def test_agents_of_different_priors_against_the_closed_form_engine(threshold, ho
     exact = ReservoirMarket([[prior] * (1 + k % 2) for k, prior in enumerate(priors)], horizon)
     agents = [cp.Agent(f"a{k}", 1 + k % 2, cp.Discrete([0.2, 0.5, 0.9], own)) for k, own in enumerate(weights)]
     made = cp.mechanism("reservoir", rounds=6, draws=3, threshold=threshold)
-    engine = cp.evaluate(cp.Market(agents, horizon), made, engine="closed-form")
+    engine = cp.evaluate(cp.Market(agents, horizon), made, engine="law")
     assert exact.regret(ReservoirNumbers(6, 3, threshold)) == pytest.approx(engine.regret.value, rel=1e-9, abs=1e-9)
 
 

@@ -105,7 +105,7 @@ def test_one_function_knows_who_has_the_highest_count(monkeypatch):
         atoms = [[(0.25, 0.5), (0.75, 0.5)]] * 2
         return [
             ReservoirMarket([atoms, [[(0.5, 1.0)]]], 40).regret(numbers),
-            cp.evaluate(market, cp.mechanism("reservoir", **best), engine="closed-form").payoff["ana"].value,
+            cp.evaluate(market, cp.mechanism("reservoir", **best), engine="law").payoff["ana"].value,
             champion_of_slots([count_law(2, 0.25), count_law(2, 0.75)], np.array([0.5, 0.5]), 3)[0].weights.sum(),
         ]
 

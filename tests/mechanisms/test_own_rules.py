@@ -98,7 +98,7 @@ def test_siblings_are_the_same_in_reference_and_tree(module):
         small,
         made,
         {"ana": (2, 1)},
-        engine="monte-carlo",
+        engine="runs",
         search=cp.Search(runs=20_000, bounds="distribution-free"),
         confidence=1 - 1e-6,
     )
@@ -123,13 +123,13 @@ def test_siblings_come_sorted_so_that_no_label_can_be_seen():
 def test_a_sweep_takes_a_rule_from_a_module_and_its_key_covers_the_sources(module, tmp_path):
     grid = {
         "market": MARKET, "mechanism": ["own_module:optimist", {"rule": "own_module:optimist", "weight": 0.2}],
-        "runs": 50, "engine": "monte-carlo",
+        "runs": 50, "engine": "runs",
     }  # fmt: skip
     allowed = ["own_module:optimist"]
     table = cp.sweep(grid, tmp_path / "store", workers=1, rules=allowed)
     assert cp.sweep(grid, tmp_path / "store", workers=1, rules=allowed).summary.computed == 0
     direct = cp.evaluate(
-        MARKET, cp.bandit(arm=cp.rule("own_module:optimist")), engine="monte-carlo", search=cp.Search(runs=50)
+        MARKET, cp.bandit(arm=cp.rule("own_module:optimist")), engine="runs", search=cp.Search(runs=50)
     )
     assert table.where(quantity="payoff", agent="ana")["value"][0] == direct.payoff["ana"].value
     (module / "own_helper.py").write_text("def scale(x):\n    return 3.0 * x\n")  # beside the module that is named
@@ -141,8 +141,8 @@ def test_a_sweep_takes_a_rule_from_a_module_and_its_key_covers_the_sources(modul
 def test_a_worker_with_another_version_of_the_module_refuses(module):
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=5)
     mechanism = cp.bandit(arm=cp.rule("own_module:optimist"))
-    (point,) = points_of({"market": market, "mechanism": mechanism, "engine": "monte-carlo", "runs": 2})
-    assert answer(point.text, "cpu")["engine"] == "monte-carlo"
+    (point,) = points_of({"market": market, "mechanism": mechanism, "engine": "runs", "runs": 2})
+    assert answer(point.text, "cpu")["engine"] == "runs"
     (module / "own_module.py").write_text(MODULE + "\n# another\n")
     with pytest.raises(cp.errors.SweepError, match="same files on all"):
         answer(point.text, "cpu")
@@ -155,9 +155,9 @@ def _raises(*numbers):
 @pytest.mark.parametrize(
     ("priority", "outcome", "engines"),
     [
-        (_raises, "but it raised ZeroDivisionError: division by zero", ("session", "tree", "monte-carlo")),
-        (lambda *numbers: math.nan, "got NaN", ("session", "tree", "monte-carlo")),
-        (lambda *numbers: None, "got None", ("session", "tree", "monte-carlo")),  # as all that does not compile
+        (_raises, "but it raised ZeroDivisionError: division by zero", ("session", "tree", "runs")),
+        (lambda *numbers: math.nan, "got NaN", ("session", "tree", "runs")),
+        (lambda *numbers: None, "got None", ("session", "tree", "runs")),  # as all that does not compile
         (lambda *numbers: "best", "got 'best'", ("session", "tree")),
         (lambda *numbers: [1.0], r"got \[1.0\]", ("session", "tree")),
     ],
@@ -212,7 +212,7 @@ def test_a_rule_with_chances_is_audited_by_the_tree():
     made = cp.bandit(arm=cp.rule("softmax", temperature=0.3))
     exact = cp.evaluate(market, made, {"ana": (2, 1)}, engine="tree")
     search = cp.Search(runs=20_000, bounds="distribution-free")
-    sampled = cp.evaluate(market, made, {"ana": (2, 1)}, engine="monte-carlo", search=search, confidence=1 - 1e-6)
+    sampled = cp.evaluate(market, made, {"ana": (2, 1)}, engine="runs", search=search, confidence=1 - 1e-6)
     assert sampled.payoff["ana"].low < exact.payoff["ana"].value < sampled.payoff["ana"].high
     audit = cp.audit(market, made, search=cp.Search(copies=2))
     assert audit.verdict == "exploitable"

@@ -177,7 +177,7 @@ def test_few_runs_have_no_interval(bounds):
     market, mechanism = cp.Market([cp.Agent(name, 1, cp.Beta(2, 60)) for name in "ab"], 1000), cp.mechanism("ucb1")
     for runs in (4, 15, 16):
         search = cp.Search(runs=runs, bounds=bounds)
-        evaluation = cp.evaluate(market, mechanism, engine="monte-carlo", search=search)
+        evaluation = cp.evaluate(market, mechanism, engine="runs", search=search)
         gain = cp.gain(market, mechanism, "a", (2,), search=search, stop_when_decided=False)
         told = (evaluation.regret, evaluation.payoff["a"], gain.estimate, gain.copied)
         assert [math.isfinite(each.error) for each in told] == 4 * [runs >= 16]

@@ -110,7 +110,7 @@ def test_means_are_those_of_the_exact_engines(name, rewards, horizon, options):
         market, cp.mechanism(name, **options), full_copies(market.agents, {"ana": (2, 1), "cy": (1, 0, 2)}), 17
     )
     outcomes = played(block_kernel, job, 0, runs)
-    exact = cp.evaluate(market, job.mechanism, job.job.copies, engine="closed-form")
+    exact = cp.evaluate(market, job.mechanism, job.job.copies, engine="law")
     log = math.log(4 * len(LAWS) * 4 / ERROR_RATE)
     columns = [(outcomes.payoff[:, i], 0.5 * horizon) for i in range(3)] + [(outcomes.regret, horizon)]
     for (values, width), estimate in zip(columns, [*exact.payoff.values(), exact.regret], strict=True):

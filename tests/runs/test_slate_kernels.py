@@ -74,7 +74,7 @@ def test_frozen_ranks_have_the_law_of_a_session(
 def test_evaluate_gain_and_audit_on_pages(name: str, numbers: dict[str, int]) -> None:
     market = cp.Market(AGENTS, 200, positions=(1, 0.6))
     ours = cp.mechanism(name, **numbers)
-    assert cp.evaluate(market, ours, search=cp.Search(runs=200)).engine == "monte-carlo"
+    assert cp.evaluate(market, ours, search=cp.Search(runs=200)).engine == "runs"
     audit = cp.audit(market, ours, agent="ana", search=cp.Search(runs=2000))
     assert audit.verdict == "clone-proof"
     assert "docs/textbook/slates.md" in str(audit)

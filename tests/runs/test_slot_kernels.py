@@ -130,7 +130,7 @@ def test_runs_have_the_exact_expectations(case):
     runs = 3000
     sampled = job(0, runs).payoff
     exact = cp.evaluate(market, mechanism, copies)
-    assert exact.engine == "closed-form"
+    assert exact.engine == "law"
     for k, agent in enumerate(market.agents):
         # Hoeffding over runs in [0, T], one in a million for each of fewer than 64 comparisons
         slack = market.horizon * np.sqrt(np.log(2 * 64 * 10**6) / (2 * runs))

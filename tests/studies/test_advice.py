@@ -145,5 +145,5 @@ def test_the_file_has_the_markets_of_the_page():
 def test_programs_play_as_the_engines_do(played, name, numbers):
     made, runs = cp.mechanism(name, **numbers), 4000
     costs = costs_of(played, made, runs, tuple(played.segments) or (study.ALL,))
-    said = cp.evaluate(played, made, engine="monte-carlo", search=cp.Search(runs=2 * runs, bounds="asymptotic")).regret
+    said = cp.evaluate(played, made, engine="runs", search=cp.Search(runs=2 * runs, bounds="asymptotic")).regret
     assert abs(costs.mean() - said.value) < study.half_width(costs, SURE) + said.error

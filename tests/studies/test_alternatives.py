@@ -47,7 +47,7 @@ def test_in_one_place_it_plays_as_our_sessions_do(how):
     thompson = cp.rule("thompson")
     made = cp.bandit(arm=thompson) if how == study.FLAT else cp.bandit(agent=thompson, arm=thompson)
     search = cp.Search(runs=600, bounds="asymptotic")
-    told = cp.evaluate(cp.Market(agents, 150), made, engine="monte-carlo", search=search).payoff
+    told = cp.evaluate(cp.Market(agents, 150), made, engine="runs", search=search).payoff
     found = played(rates, (1.0,), 150, how, runs=600, prior=prior)
     assert abs(found[0] - told["a"].value) < told["a"].error + 4
     assert abs(found[1] - told["b"].value) < told["b"].error + 4

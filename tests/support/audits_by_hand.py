@@ -37,7 +37,7 @@ def creators_audit():
             tuple(agent.name for agent in market.agents),
             4000,
             0.0,
-            engines=("closed-form",),
+            engines=("law",),
             tried=(TriedVectors(("ana",), 12, 256), TriedVectors(("cy",), 3, 256), TriedVectors(("bo",), 1, 2)),
         ),
         tolerance=0.0,
@@ -55,7 +55,7 @@ def clone_proof_audit():
     tried = tuple(witness(market, mechanism, "ana", copies) for copies in ((2, 1), (2, 2), (3, 1)))
     why = Reason(("ana",), "more arms only explore longer", True)
     scope = AuditScope(
-        "market", ("ana",), 1000, 0.0, engines=("closed-form",), tried=(TriedVectors(("ana",), 3, 3),), reasons=(why,)
+        "market", ("ana",), 1000, 0.0, engines=("law",), tried=(TriedVectors(("ana",), 3, 3),), reasons=(why,)
     )
     return Audit(mechanism, market, "clone-proof", tried[0], scope, 0.0, tried)
 

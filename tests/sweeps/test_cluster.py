@@ -22,12 +22,12 @@ from support.sizes import LONG
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "grids" / "slurm.sh"
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200)
-GRID = {"market": MARKET, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 70, "seed": list(range(8))}
+GRID = {"market": MARKET, "mechanism": "ucb1", "engine": "runs", "runs": 70, "seed": list(range(8))}
 
 LONG_GRID = """
 market = "market.toml"
 mechanism = "ucb1"
-engine = "monte-carlo"
+engine = "runs"
 runs = 300
 seed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 """

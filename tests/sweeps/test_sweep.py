@@ -22,7 +22,7 @@ SAMPLED = {
     "mechanism": ["ucb1", "epsilon-greedy"],
     "copies": [{}, {"ana": (2, 1)}],
     "seed": [3, 4],
-    "engine": "monte-carlo",
+    "engine": "runs",
     "runs": 400,
 }
 
@@ -36,7 +36,7 @@ def test_every_row_has_the_bits_of_evaluate(tmp_path):
             MARKET,
             cp.mechanism(row["mechanism"]),
             copies,
-            "monte-carlo",
+            "runs",
             search=cp.Search(runs=400, seed=row["seed"]),
             confidence=0.95,
         )
@@ -53,7 +53,7 @@ def test_auto_is_exact_where_it_can_be_and_says_why_not(tmp_path):
         direct = cp.evaluate(market, cp.mechanism(row["mechanism"], market=market), search=cp.Search(runs=50))
         assert (row["value"], row["error"], row["engine"]) == (direct.regret.value, direct.regret.error, direct.engine)
         assert row["notes"] == "; ".join(direct.notes)
-    assert set(table["engine"]) == {"closed-form", "tree", "monte-carlo"}
+    assert set(table["engine"]) == {"law", "tree", "runs"}
 
 
 def test_gains_are_paired(tmp_path):
@@ -104,7 +104,7 @@ def test_two_sweeps_at_the_same_time_share_a_store(tmp_path):
 
 
 def test_points_that_ask_the_same_are_computed_once(tmp_path):
-    twice = {"market": MARKET, "mechanism": "thompson", "engine": "monte-carlo", "runs": [300, 300.0, 100]}
+    twice = {"market": MARKET, "mechanism": "thompson", "engine": "runs", "runs": [300, 300.0, 100]}
     table = cp.sweep(twice, tmp_path / "points", workers=1)
     assert (table.summary.points, table.summary.computed) == (3, 2)
     assert len(table.where(quantity="regret").rows) == 3
@@ -134,7 +134,7 @@ market = cp.load_market(sys.argv[1])
 def kill(state):
     if state.finished == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-cp.sweep({"market": market, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 70, "seed": list(range(8))},
+cp.sweep({"market": market, "mechanism": "ucb1", "engine": "runs", "runs": 70, "seed": list(range(8))},
          sys.argv[2], workers=1, progress=kill)
 """
 
@@ -143,7 +143,7 @@ def test_a_killed_driver_leaves_a_store_that_goes_on_to_the_bit(tmp_path):
     cp.save_market(MARKET, tmp_path / "market.toml")
     command = [sys.executable, "-c", KILLED, str(tmp_path / "market.toml"), str(tmp_path / "store")]
     assert subprocess.run(command, timeout=120, check=False).returncode == -signal.SIGKILL
-    grid = {"market": MARKET, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 70, "seed": list(range(8))}
+    grid = {"market": MARKET, "mechanism": "ucb1", "engine": "runs", "runs": 70, "seed": list(range(8))}
     after = cp.sweep(grid, tmp_path / "store", workers=1)
     assert (after.summary.reused, after.summary.computed) == (5, 3)
     assert after.to_csv() == cp.sweep(grid, tmp_path / "alone", workers=1).to_csv()
@@ -160,12 +160,12 @@ def test_a_full_disk_ends_a_sweep_with_a_sentence_and_a_usable_store(tmp_path):
 
 
 def test_a_refused_point_does_not_stop_the_others(tmp_path):
-    grid = {"market": MARKET, "mechanism": ["ucb1", "h-etc-r"], "engine": "closed-form"}
+    grid = {"market": MARKET, "mechanism": ["ucb1", "h-etc-r"], "engine": "law"}
     table = cp.sweep(grid, tmp_path / "points", workers=1)
     refused, answered = table.rows[0], table.rows[1]
     assert (refused["quantity"], refused["value"], refused["engine"]) == ("refused", None, "refused")
     assert "an exact law expects" in refused["notes"]
-    assert answered["engine"] == "closed-form"
+    assert answered["engine"] == "law"
 
 
 def test_a_failing_worker_is_one_sentence(tmp_path, monkeypatch):

@@ -226,7 +226,7 @@ def _computed_gains(
 ) -> list[Finding]:
     """Return what deviations of an agent gain, by the closed form."""
     honest, *paid = (
-        exact_payoffs([(market, candidate)], deviation, "closed-form")[market.horizon]
+        exact_payoffs([(market, candidate)], deviation, "law")[market.horizon]
         for deviation in (honesty(market, agent.name), *deviations)
     )
     return [compared(honest, payoff) for payoff in paid]

@@ -99,7 +99,7 @@ def _computed_in(market: Market, mechanism: Mechanism, copies: Copies | None) ->
     try:
         if is_listed(market):  # else quadrature is slower and less exact than runs
             full = full_copies(market.agents, copies)
-            return exact_evaluations([(market, mechanism)], full, "closed-form")[0][market.horizon].regret
+            return exact_evaluations([(market, mechanism)], full, "law")[0][market.horizon].regret
     except OutOfTimeError:
         if of_moments is None:
             raise

@@ -91,7 +91,7 @@ class CopyGame:
         if self.engine is not None:
             return exact_evaluations([(self.market, self.mechanism)], profile, self.engine)[0][self.market.horizon]
         search = Search(runs=self.runs, seed=self.seed, seconds=self.seconds)
-        return evaluate(self.market, self.mechanism, profile, engine="monte-carlo", search=search)
+        return evaluate(self.market, self.mechanism, profile, engine="runs", search=search)
 
     def gains(self, profile: FullCopies, agent: str) -> dict[CopyVector, Estimate]:
         """Return the agent's gain by each vector instead of its own, but for vectors that no engine can evaluate."""
@@ -153,8 +153,8 @@ def fastest_engine(market: Market, mechanism: Mechanism, runs: int | None) -> Ex
     """Choose the closed form if it applies; else samples (None) if runs are given; else the state tree."""
     world, honest = [(market, mechanism)], full_copies(market.agents, None)
     try:
-        exact_evaluations(world, honest, "closed-form")
-        return "closed-form"
+        exact_evaluations(world, honest, "law")
+        return "law"
     except EngineError as refusal:
         if runs is not None:
             return None

@@ -31,7 +31,7 @@ MOST_MORE = 200  # A search takes in at most this many vectors beyond the grid t
 ANYBODY = "no proof covers any opponents, of whom only some lists were tried"
 NEARLY = 0.01  # Of gains that differ by a smaller part the simpler one is shown.
 
-EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument"]
+EngineUsed = Literal["auto", "law", "tree", "sampled", "argument"]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from cloneproof.runs.kernel import ChunkOutcomes, Runs
 from cloneproof.runs.sampler import available_threads, nothing_sampled, run_source
 
 HONEST_PART = 0.5  # Honest payoffs may take this part of the budget; what takes longer is sampled.
-LONGEST_RUNG = {"closed-form": 0.5, "tree": 2.0, "auto": 0.5}  # A ladder ends at a rung that takes more seconds.
+LONGEST_RUNG = {"law": 0.5, "tree": 2.0, "auto": 0.5}  # A ladder ends at a rung that takes more seconds.
 LONGEST_RUNG_PART = 0.05  # A rung may take this part of the budget even if it is longer than that.
 MOST_DIGITS = 6.0  # The tree is not asked about a number of states with more digits.
 MANY_COPIES = 1000  # Under the scan theorem this many copies of one original are evaluated.
@@ -53,15 +53,15 @@ FASTEST = 10**8  # No kernel plays more rounds a second.
 
 def honest_evaluation(case: AuditCase, seconds: float | None) -> tuple[Evaluation, ExactEngine] | None:
     """Honest payoffs, and the engine; None if no exact engine is fast enough."""
-    engine: ExactEngine = "closed-form" if _too_many_states(case) else "auto"
+    engine: ExactEngine = "law" if _too_many_states(case) else "auto"
     try:
         with Deadline(seconds).for_engines():
             evaluations, _ = exact_evaluations([case.under], case.copies(case.kinds.honest), engine)
     except EngineError:
         return None
     (evaluation,) = evaluations.values()
-    if evaluation.engine == "closed-form":
-        return evaluation, "closed-form"
+    if evaluation.engine == "law":
+        return evaluation, "law"
     return evaluation, "tree" if evaluation.engine == "tree" else "auto"
 
 
@@ -201,8 +201,8 @@ def _few_deviations(case: AuditCase, argument: Argument, clock: Deadline) -> Sea
         return argued_result(case, vectors[0], argument)
     try:
         with clock.for_engines():
-            paid = exact_payoffs([case.under], honest, "closed-form")[case.horizon]
-            result = ExactResult(case, "closed-form", paid, argument)
+            paid = exact_payoffs([case.under], honest, "law")[case.horizon]
+            result = ExactResult(case, "law", paid, argument)
             return replace(result, evaluated={vector: witness_of(result, vector) for vector in vectors})
     except EngineError:
         return argued_result(case, vectors[0], argument)

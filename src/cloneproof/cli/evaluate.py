@@ -42,15 +42,13 @@ def evaluate(
     policy: PolicyName = None,
     settings: Settings = None,
     copies: CopiesOption = None,
-    engine: Annotated[str, option("NAME", "auto, closed-form, tree or monte-carlo.")] = "auto",
+    engine: Annotated[str, option("NAME", "auto, law, tree or runs.")] = "auto",
     horizons: Annotated[str | None, option("FIRST:LAST", "Evaluate every horizon from FIRST to LAST.")] = None,
-    runs: Annotated[
-        int | None, option("N", "Monte Carlo: at most N runs.", show_default="1000, unless a limit is set")
-    ] = None,
-    confidence: Annotated[float, option("P", "Monte Carlo: the confidence of each interval.")] = 0.99,
+    runs: Annotated[int | None, option("N", "Runs: at most N.", show_default="1000, unless a limit is set")] = None,
+    confidence: Annotated[float, option("P", "Runs: the confidence of each interval.")] = 0.99,
     seconds: Seconds = None,
-    threads: Annotated[int | None, option("N", "Monte Carlo: threads. The results are the same.")] = None,
-    seed: Annotated[int, option("N", "Monte Carlo: the seed.")] = 0,
+    threads: Annotated[int | None, option("N", "Runs: threads. The results are the same.")] = None,
+    seed: Annotated[int, option("N", "Runs: the seed.")] = 0,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:

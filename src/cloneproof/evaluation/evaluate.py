@@ -29,8 +29,8 @@ from cloneproof.runs.sampler import (
     sample,
 )
 
-EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]
-ExactEngine = Literal["auto", "closed-form", "tree"]
+EngineName = Literal["auto", "law", "tree", "runs"]
+ExactEngine = Literal["auto", "law", "tree"]
 MOST_HORIZONS = 100_000  # `checked_horizons` takes at most this many.
 
 
@@ -49,9 +49,9 @@ def exact_evaluations(
     if engine != "tree":
         for horizon, (market, mechanism) in at_horizon.items():
             try:
-                evaluations |= _exactly("closed-form", market, mechanism, copies, [horizon])
+                evaluations |= _exactly("law", market, mechanism, copies, [horizon])
             except EngineError as refusal:
-                if engine == "closed-form":
+                if engine == "law":
                     raise
                 refusals.append(refusal.reason)
                 break  # a structure without a closed form has none at any horizon
@@ -80,7 +80,7 @@ def _exactly(
             return tree(own, running, copies, rounds)
         law = running.law(own, copies)
         if isinstance(law, str):
-            raise EngineError(law, "use engine='monte-carlo'")
+            raise EngineError(law, "use engine='runs'")
         return {own.horizon: law}
 
     return summed_plays(market, mechanism, horizons, evaluated)
@@ -117,18 +117,18 @@ def evaluate(
         The platform's algorithm; a black box is sampled.
     copies : mapping of str to sequence of int, optional
         How often an agent registers each of its originals; who is left out is honest.
-    engine : {"auto", "closed-form", "tree", "monte-carlo"}, default "auto"
-        "auto" takes the closed form if there is one, else the state tree, else Monte Carlo; the notes say why an
+    engine : {"auto", "law", "tree", "runs"}, default "auto"
+        "auto" takes the exact law if there is one, else the state tree, else runs; the notes say why an
         exact engine was not used.
     confidence : float, default 0.99
-        Monte Carlo: the probability with which each interval holds by itself, wherever the sampling stopped.
+        Runs: the probability with which each interval holds by itself, wherever the sampling stopped.
     threads : int, optional
-        Monte Carlo: how many threads; the bits do not depend on them.
+        Runs: how many threads; the bits do not depend on them.
     search, seconds : Search or float, optional
-        The time limit; an exact engine gets half of the remaining time if another can follow. Monte Carlo: the most
+        The time limit; an exact engine gets half of the remaining time if another can follow. Runs: the most
         runs (1000 without another limit), the seed, the bounds, the device. `seconds` alone is a time limit, too.
     progress : callable, optional
-        Monte Carlo: called with the status of the sampling.
+        Runs: called with the status of the sampling.
 
     Returns
     -------
@@ -160,8 +160,8 @@ def evaluate(
     threads, search = whole(threads), search.within(seconds)
     options = (search.runs, confidence, search.seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
-        if engine not in ("auto", "monte-carlo"):
-            raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'monte-carlo'")
+        if engine not in ("auto", "runs"):
+            raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'runs'")
         check_fixed_end(market, "a black box")
         return _sampled(runs_of(market, mechanism, full, search.seed), options, search)
     notes: list[str] = []
@@ -169,7 +169,7 @@ def evaluate(
     for name in engines:
         try:
             with clock.share(1 if name == engines[-1] else 2).for_engines():
-                if name != "monte-carlo":
+                if name != "runs":
                     exact = _exactly(name, market, mechanism, full, [market.horizon])
                     evaluation = exact[market.horizon]
                 else:
@@ -177,7 +177,7 @@ def evaluate(
                     options = (search.runs, confidence, left, threads, progress)
                     evaluation = _sampled(runs_of(market, mechanism, full, search.seed), options, search)
         except EngineError as refusal:
-            if engine != "auto" or (name == "monte-carlo" and isinstance(refusal, OutOfTimeError)):
+            if engine != "auto" or (name == "runs" and isinstance(refusal, OutOfTimeError)):
                 raise
             notes.append(str(refusal))
             continue
@@ -219,7 +219,7 @@ def evaluate_horizons(
         Such as `range(1, 2001)`.
     copies : mapping of str to sequence of int, optional
         How often an agent registers each of its originals.
-    engine : {"auto", "closed-form", "tree"}, default "auto"
+    engine : {"auto", "law", "tree"}, default "auto"
         Exact engines only.
 
     Returns
@@ -242,10 +242,8 @@ def evaluate_horizons(
     """
     full = full_copies(checked_market(market).agents, copies)
     known(engine, get_args(EngineName), "engine", EngineError)
-    if engine == "monte-carlo":
-        raise EngineError(
-            "expected an exact engine for many horizons, got 'monte-carlo'; call evaluate for each horizon"
-        )
+    if engine == "runs":
+        raise EngineError("expected an exact engine for many horizons, got 'runs'; call evaluate for each horizon")
     if isinstance(horizons, str) or not isinstance(horizons, Iterable):
         raise EngineError(f"expected horizons as a list or a range, got {brief(horizons)}; give e.g. range(1, 2001)")
     markets = {own.horizon: own for own in (market.with_horizon(horizon) for horizon in horizons)}
@@ -267,7 +265,7 @@ def evaluate_horizons(
 
 
 def _candidates(engine: EngineName) -> tuple[EngineName, ...]:
-    return ("closed-form", "tree", "monte-carlo") if engine == "auto" else (engine,)
+    return ("law", "tree", "runs") if engine == "auto" else (engine,)
 
 
 def with_notes(

@@ -75,7 +75,7 @@ def tree(
     return {horizon: found[horizon] for horizon in wanted}
 
 
-def _refusal(expected: str, got: str, advice: str = "use engine 'monte-carlo'") -> EngineError:
+def _refusal(expected: str, got: str, advice: str = "use engine 'runs'") -> EngineError:
     return EngineError(f"the tree expects {expected}, got {got}", advice)
 
 
@@ -195,7 +195,7 @@ class Recursion:
             expected *= (longest / (played + 1)) ** (power + 1)
         if max(work, expected if sizes[-1] > 1 else 0) > MOST_WORK:
             limit = f"at most {MOST_WORK:.0e} looks at an arm in all states together"
-            raise _refusal(limit, f"about {expected:.0e}", "use engine 'monte-carlo', or a shorter horizon")
+            raise _refusal(limit, f"about {expected:.0e}", "use engine 'runs', or a shorter horizon")
 
     def _round(self, state: State, round_: int) -> tuple[list[tuple[int, float]], dict[State, float]]:
         """Return what is earned by whom in a round, and the states after it with their chances."""
@@ -373,7 +373,7 @@ def _belief(prior: Prior, rounds: int, sure: bool) -> Belief:
     if prior.atoms is not None:
         total = math.fsum(weight for _, weight in prior.atoms)
         return tuple(v for v, _ in prior.atoms), tuple(w / total for _, w in prior.atoms), None
-    elsewhere = "use engine 'closed-form' where the mechanism commits, else 'monte-carlo'"
+    elsewhere = "use engine 'law' where the mechanism commits, else 'runs'"
     if sure:
         raise _refusal("discrete priors for deterministic rewards", repr(prior), elsewhere)
     if isinstance(prior, Beta):

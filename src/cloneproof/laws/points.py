@@ -27,7 +27,7 @@ from cloneproof.laws.counts import binomial_window
 from cloneproof.laws.means import ExactAtoms, exact_atoms
 from cloneproof.market.priors import Atoms, Beta, Prior, Uniform
 
-ELSEWHERE = "use engine='monte-carlo'"
+ELSEWHERE = "use engine='runs'"
 ROOTS = 3.6  # points for each square root of the coins, which leave a distance of about 1e-11
 IDLE = 1e-18  # a weight of a point that may be left out
 PointRule = Literal["gauss", "legendre", "even"]

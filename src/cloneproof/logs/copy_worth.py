@@ -159,10 +159,10 @@ def _exact(
     if isinstance(policy, BlackBox):
         raise CloneproofError("a black box has no closed form")
     registered, mechanism = {owner.name: owner.copies for owner in owners}, policy(market)
-    copied = evaluate(market, mechanism, registered, engine="closed-form")
+    copied = evaluate(market, mechanism, registered, engine="law")
     for owner in valued:
         once = registered | {owner.name: (1,) * len(owner.copies)}
-        honest = evaluate(market, mechanism, once, engine="closed-form")
+        honest = evaluate(market, mechanism, once, engine="law")
         worth = compared(payoff_of(honest, owner.name), payoff_of(copied, owner.name))
         parts = {name: own.gain for name, own in worth.by_segment.items()}
         yield CopyWorth(owner, market.horizon, worth.copied, worth.honest, worth.gain, by_segment=parts)

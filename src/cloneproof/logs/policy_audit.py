@@ -141,7 +141,7 @@ def _is_exact(market: Market, mechanism: Mechanism) -> bool:
     if max(agent.count for agent in market.agents) > MOST_SEARCHED:
         return False
     try:
-        evaluate(market, mechanism, engine="closed-form")
+        evaluate(market, mechanism, engine="law")
     except EngineError:
         return False
     return True

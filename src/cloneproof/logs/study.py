@@ -344,7 +344,7 @@ def _cost_with_these_items(
     seconds = max(context.seconds(COSTED), LEAST_SECONDS)
     search = Search(seconds=seconds, runs=COST_RUNS, seed=context.seed, bounds="asymptotic")
     try:
-        return evaluate(here, advised.choice.mechanism, engine="monte-carlo", search=search).regret
+        return evaluate(here, advised.choice.mechanism, engine="runs", search=search).regret
     except CloneproofError as refusal:
         context.notes.append(f"what the advice costs with the items of this log is not known: {refusal}")
         return None

@@ -83,7 +83,7 @@ class Expectations:
 
     def _evaluation(self, estimates: Sequence[Estimate]) -> Evaluation:
         names = [agent.name for agent in self.market.agents]
-        return Evaluation(dict(zip(names, estimates[:-1], strict=True)), estimates[-1], "closed-form")
+        return Evaluation(dict(zip(names, estimates[:-1], strict=True)), estimates[-1], "law")
 
     def _estimates(self, points: int, method: str, apart: float = 0.0, rule: PointRule = "gauss") -> list[Estimate]:
         """Return payoffs and regret, continuous priors replaced by points; `apart` bounds what that changes a round."""

@@ -70,4 +70,4 @@ def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "exact", met
 
 def by_law(market: Market, mechanism: Mechanism, copies: tuple[int, ...]) -> Finding:
     """Return what Ana is paid for copies and for honest registration, and the difference, by the closed form."""
-    return exact_gain(market, mechanism, CopiesOf("ana", copies), "closed-form")
+    return exact_gain(market, mechanism, CopiesOf("ana", copies), "law")

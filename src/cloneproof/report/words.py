@@ -386,7 +386,7 @@ def engine_words(scope: AuditScope) -> str:
     """Return what evaluated the lists."""
     engines = _listed(scope.engines)
     words = {
-        "closed-form": "closed form",
+        "law": "closed form",
         "tree": "state tree",
         "sampled": "paired samples",
         "argument": "argument alone",

@@ -103,7 +103,7 @@ class Evaluation(Tabular):
     regret : Estimate
         The platform's expected regret against the best original.
     engine : str
-        Which engine computed it: "closed-form", "tree" or "monte-carlo".
+        Which engine computed it: "law", "tree" or "runs".
     notes : tuple of str
         What a reader must know, such as conditions of a theorem that do not hold here.
     partial : bool

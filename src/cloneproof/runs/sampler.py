@@ -406,7 +406,7 @@ def sample(
         reasons = dict.fromkeys(part.kernel.slow for part in parts)
         notes += tuple(reason for reason in reasons if reason is not None)
     whole, *by_segment = (
-        Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", (), stopped in PARTIAL)
+        Evaluation(dict(zip(names, payoffs, strict=True)), regret, "runs", (), stopped in PARTIAL)
         for *payoffs, regret in in_groups(numbers, len(names) + 1)
     )
     return replace(whole, notes=notes, by_segment=dict(zip(market.segments, by_segment, strict=False)))

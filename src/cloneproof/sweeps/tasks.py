@@ -198,7 +198,7 @@ def _gain(
     sampling = PairedSampling(**sampled, stop_when_decided=False, threads=1, device=device)
     found = sampled_gain(market, mechanism, CopiesOf(agent, copies[agent], copies), sampling)
     by_name = {"gain": found.estimate, "honest": found.honest, "copied": found.copied}
-    return _answer([(name, agent, estimate) for name, estimate in by_name.items()], "monte-carlo")
+    return _answer([(name, agent, estimate) for name, estimate in by_name.items()], "runs")
 
 
 def _audit(

@@ -25,7 +25,7 @@ def test_without_a_card_device_gpu_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)  # as where it is not installed
     launch.why_no_card.cache_clear()
     for ask in (
-        lambda: cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", search=cp.Search(device="gpu")),
+        lambda: cp.evaluate(MARKET, cp.mechanism("thompson"), engine="runs", search=cp.Search(device="gpu")),
         lambda: cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), search=cp.Search(device="gpu")),
         lambda: cp.audit(MARKET, cp.mechanism("thompson"), search=cp.Search(device="gpu")),
     ):
@@ -43,8 +43,8 @@ def test_an_unknown_device_is_refused():
 def test_results_differ_in_nothing_but_the_note(as_card):
     asked = cp.Search(runs=300, seed=5)
     for name in ("ucb1", "thompson", "h-ucb"):
-        theirs = cp.evaluate(MARKET, cp.mechanism(name), engine="monte-carlo", search=replace(asked, device="cpu"))
-        mine = cp.evaluate(MARKET, cp.mechanism(name), engine="monte-carlo", search=replace(asked, device="gpu"))
+        theirs = cp.evaluate(MARKET, cp.mechanism(name), engine="runs", search=replace(asked, device="cpu"))
+        mine = cp.evaluate(MARKET, cp.mechanism(name), engine="runs", search=replace(asked, device="gpu"))
         assert mine.payoff == theirs.payoff
         assert mine.regret == theirs.regret
         assert mine.notes == (*theirs.notes, "drawn on the GPU (C++)")
@@ -60,7 +60,7 @@ def test_results_differ_in_nothing_but_the_note(as_card):
 @needs_compiler
 def test_what_the_card_does_not_play_is_drawn_on_the_cpu_and_says_so(as_card):
     found = cp.evaluate(
-        MARKET, cp.mechanism("etc", arm_rounds=2), engine="monte-carlo", search=cp.Search(runs=2, device="gpu")
+        MARKET, cp.mechanism("etc", arm_rounds=2), engine="runs", search=cp.Search(runs=2, device="gpu")
     )
     assert any("drawn on the CPU, not on the GPU: its rewards" in note for note in found.notes)
     assert as_card.launches == 0

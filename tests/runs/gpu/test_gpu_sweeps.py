@@ -11,7 +11,7 @@ MARKET = cp.Market(
     [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=50, share=0.4
 )
 GRID = {
-    "market": MARKET, "mechanism": ["ucb1", "thompson", "h-ucb"], "engine": "monte-carlo", "runs": 3000,
+    "market": MARKET, "mechanism": ["ucb1", "thompson", "h-ucb"], "engine": "runs", "runs": 3000,
     "copies": [{}, {"ana": (2, 1)}],
 }  # fmt: skip
 

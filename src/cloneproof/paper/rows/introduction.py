@@ -84,7 +84,7 @@ class _Example:
         }
         self.payoff = {key: evaluation.payoff[ANA] for key, evaluation in found.items()}
         self.regret = {key: evaluation.regret for key, evaluation in found.items()}
-        self.exact = all(evaluation.engine != "monte-carlo" for evaluation in found.values())
+        self.exact = all(evaluation.engine != "runs" for evaluation in found.values())
         copied = weighted_sum([(0.5, self.regret[COPIED, (1, 0)]), (0.5, self.regret[COPIED, (0, 1)])])
         self.by_regret = weighted_sum([(SHARE / 2, self.regret[HONEST, (1, 0)] - copied)])
         if self.exact:
