@@ -6,6 +6,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.audits.question import audit_case
+from cloneproof.runs.job import Job
 
 FOUR = cp.Discrete([0.2, 0.4, 0.6, 0.8], [0.25] * 4)
 TWO_AGENTS = cp.Market([cp.Agent("ana", 3, FOUR), cp.Agent("bo", 2, cp.Point(0.5))], horizon=200, share=0.5)
@@ -35,11 +36,11 @@ def test_the_theorem_and_the_closed_form_agree_in_random_markets(seed):
     case = audit_case(market, mechanism, "ana")
     assert case.proof.on_slots
     count = case.agent.count
-    honest = mechanism.law(market, case.copies((1,) * count)).payoff["ana"]
+    honest = mechanism.law(Job(market, case.copies((1,) * count))).payoff["ana"]
     for _ in range(6):
         vector = tuple(dice.choice([0, 1, 1, 2, 3, 50]) for _ in range(count))
         if any(vector):
-            copied = mechanism.law(market, case.copies(vector)).payoff["ana"]
+            copied = mechanism.law(Job(market, case.copies(vector))).payoff["ana"]
             assert copied.low <= honest.high + 1e-15 * honest.value, vector
 
 

@@ -12,6 +12,7 @@ from cloneproof.laws.arithmetic import tie_nodes
 from cloneproof.laws.counts import expected_minimum
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.committing.rewards import committed_sums
+from cloneproof.runs.job import Job
 from support.reference_runs import simulate_runs, summarise
 from support.sizes import LONG
 
@@ -20,7 +21,7 @@ QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 
 
 def evaluate(market, mechanism, copies=None):
-    return mechanism.law(market, full_copies(market.agents, copies))
+    return mechanism.law(Job(market, full_copies(market.agents, copies)))
 
 
 def payoff(market, mechanism, copies=None):

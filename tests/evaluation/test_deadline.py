@@ -12,6 +12,7 @@ from cloneproof.errors import OutOfTimeError
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.tree import tree
 from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.job import Job
 from cloneproof.runs.sampler import WORKER, by_deadline, kernel_outcomes, sample
 from support.clocks import TurnedClock, ticking
 
@@ -26,8 +27,8 @@ TWO_PHASES = cp.mechanism("h-etc-r", agent_rounds=12, arm_rounds=4)
 )
 def test_the_closed_form_stops(made):
     with Deadline(0.0).for_engines(), pytest.raises(OutOfTimeError, match="no time"):
-        made.law(MARKET.with_horizon(61), HONEST)
-    assert made.law(MARKET.with_horizon(61), HONEST).payoff  # and does not remember it
+        made.law(Job(MARKET.with_horizon(61), HONEST))
+    assert made.law(Job(MARKET.with_horizon(61), HONEST)).payoff  # and does not remember it
 
 
 def test_the_tree_stops():

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 import cloneproof as cp
 from cloneproof.evaluation.tree import tree
 from cloneproof.market import full_copies
+from cloneproof.runs.job import Job
 from support.brute_force import brute_force
 from support.market_strategies import COMMITTING, cases, committing_mechanisms, composed_mechanisms
 
@@ -57,7 +58,7 @@ def test_the_closed_form_is_the_brute_force(name):
     def check(case):
         copies = full_copies(case.market.agents, case.copies)
         exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
-        found = case.mechanism.law(case.market, copies)
+        found = case.mechanism.law(Job(case.market, copies))
         assert_covers(found, *exact)
         assert all(estimate.kind == "exact" for estimate in found.payoff.values())
 
@@ -75,7 +76,7 @@ def test_the_engines_agree_where_brute_force_cannot_follow(name):
         market = case.market.with_horizon(8 + case.market.horizon + 2 * other.market.horizon)
         copies = full_copies(market.agents, case.copies)
         leaves = tree(market, case.mechanism, copies)[market.horizon]
-        law = case.mechanism.law(market, copies)
+        law = case.mechanism.law(Job(market, copies))
         for agent in copies:
             assert abs(leaves.payoff[agent].value - law.payoff[agent].value) <= 1e-12 * market.horizon
 
@@ -116,7 +117,7 @@ def test_exploration_by_index_starts_again_at_the_award(originals, choice):
         exact = brute_force(market, mechanism, copies, horizon)
         assert_covers(tree(market, mechanism, copies)[horizon], *exact)
         if choice == "commit":
-            assert_covers(mechanism.law(market, copies), *exact)
+            assert_covers(mechanism.law(Job(market, copies)), *exact)
 
 
 def test_agents_that_look_alike_are_told_apart_by_the_order_of_registration():
@@ -124,7 +125,7 @@ def test_agents_that_look_alike_are_told_apart_by_the_order_of_registration():
     copies = full_copies(market.agents, None)
     for mechanism in (cp.mechanism("etc", arm_rounds=1, order="index"),
                       cp.mechanism("h-etc-r", agent_rounds=2, arm_rounds=1, agent_order="index")):  # fmt: skip
-        for engine in (lambda m, made: tree(m, made, copies)[m.horizon], lambda m, made: made.law(m, copies)):
+        for engine in (lambda m, made: tree(m, made, copies)[m.horizon], lambda m, made: made.law(Job(m, copies))):
             assert [e.value for e in engine(market, mechanism).payoff.values()] == [0.5, 0.0]
 
 

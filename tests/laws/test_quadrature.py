@@ -18,6 +18,7 @@ from cloneproof.laws.points import coin_distance, exact_points, points_for
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.committing.law import most_coins
 from cloneproof.mechanisms.reservoir.law import _draw_laws, count_laws
+from cloneproof.runs.job import Job
 from support.brute_force import brute_force
 from support.reservoir_by_hand import expected_rewards
 from support.sizes import LONG
@@ -88,7 +89,7 @@ def test_payoffs_under_continuous_priors_are_those_of_fractions(mechanism, horiz
         for name, payoff in brute_force(at, mechanism, copies, horizon)[0].items():
             exact[name] += p * q * payoff
     market = cp.Market([cp.Agent("ana", 1, ana), cp.Agent("bo", 1, bo)], horizon)
-    for name, payoff in mechanism.law(market, copies).payoff.items():
+    for name, payoff in mechanism.law(Job(market, copies)).payoff.items():
         assert (payoff.kind, payoff.heuristic) == ("exact", False)
         assert abs(Fraction(payoff.value) - exact[name]) <= Fraction(payoff.error)
         assert payoff.error < 1e-10
@@ -101,7 +102,7 @@ def test_two_engines_agree_on_continuous_priors(seed):
     market = cp.Market(agents, horizon=draw.randint(6, 9))
     mechanism = cp.mechanism("h-etc-r", agent_rounds=draw.randint(2, 3), arm_rounds=draw.randint(1, 2))
     copies = full_copies(agents, {"ana": (draw.randint(1, 2), 1)})
-    ours, theirs = mechanism.law(market, copies), tree(market, mechanism, copies)[market.horizon]
+    ours, theirs = mechanism.law(Job(market, copies)), tree(market, mechanism, copies)[market.horizon]
     for name in ("ana", "bo"):
         assert abs(ours.payoff[name].value - theirs.payoff[name].value) <= 1e-12
     assert ours.regret.value == pytest.approx(theirs.regret.value, abs=1e-9)
@@ -145,7 +146,7 @@ def test_a_reservoir_under_continuous_priors_is_the_enumeration(copies):
         exact = [total + twice * p * q * r * each for total, each in zip(exact, paid, strict=True)]
     market = cp.Market([cp.Agent("ana", 2, ana), cp.Agent("bo", 1, bo)], horizon)
     registered = dict(zip(("ana", "bo"), copies, strict=True))
-    found = made.law(market, registered).payoff
+    found = made.law(Job(market, registered)).payoff
     for payoff, theirs in zip(found.values(), exact, strict=True):
         assert abs(Fraction(payoff.value) - theirs) <= Fraction(payoff.error)
         assert payoff.error < 1e-10

@@ -155,11 +155,8 @@ def _by_segment(question: Question, worst: Witness, samples: Sequence[SampledDev
         paid = [Finding(honest, copied, gain) for gain, honest, copied in groups]
     else:
         paid = list(worst.by_segment.values())
-    segments = zip(case.by_segment.items(), paid, strict=False)
-    return {
-        name: Witness.of(in_segment.deviation(worst.copies), in_segment.market, own)
-        for (name, in_segment), own in segments
-    }
+    segments, deviation = zip(case.market.by_segment.items(), paid, strict=False), case.deviation(worst.copies)
+    return {name: Witness.of(deviation, market, own) for (name, market), own in segments}
 
 
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:

@@ -43,6 +43,7 @@ from cloneproof.evaluation.search import Search
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.proof import Lists
+from cloneproof.mechanisms.segments import plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, Evaluation, weighted_sum
 from cloneproof.runs.kernel import Outcomes
@@ -228,7 +229,10 @@ def knowledge_gain(case: AuditCase, search: Search, clock: Deadline) -> Knowledg
         with clock.share(2).for_engines():
             numbers = exact_gain(*case.under, Names(case.name)).numbers
     except EngineError:
-        by_segment = [_sampled(in_segment, search, clock) for in_segment in case.by_segment.values()]
+        by_segment = [
+            _sampled(replace(case, market=play.market, mechanism=play.mechanism), search, clock)
+            for play in plays(case.market, case.mechanism)
+        ]
         honest, paid, gain = (weighted_sum([(1.0, own[k]) for own in by_segment]) for k in range(3))
         numbers = honest, paid, gain
     return KnowledgeGain(*numbers, case.name, case.horizon, bool(case.proof.named))

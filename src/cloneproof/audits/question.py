@@ -18,7 +18,6 @@ from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.proof import Case, Proof
-from cloneproof.mechanisms.segments import plays
 from cloneproof.runs.deadline import Deadline
 
 MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
@@ -67,21 +66,6 @@ class AuditCase:
     def place(self) -> int:
         """Position of the agent among all agents."""
         return [agent.name for agent in self.market.agents].index(self.name)
-
-    @cached_property
-    def by_segment(self) -> dict[str, AuditCase]:
-        """Case of each segment, with the same registrations: what the agent gains adds up; itself without segments."""
-        if not self.market.segments:
-            return {"": self}
-        return {
-            play.segment: replace(
-                self,
-                agent=play.market.agents[self.place],
-                market=play.market,
-                mechanism=play.mechanism,
-            )
-            for play in plays(self.market, self.mechanism)
-        }
 
     @property
     def under(self) -> tuple[Market, Mechanism]:

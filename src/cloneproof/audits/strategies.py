@@ -33,7 +33,7 @@ from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import ExactEngine, evaluate, exact_evaluations
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import Answers, Search, run_search, until_interrupted
-from cloneproof.market.market import full_copies
+from cloneproof.market.market import Market, full_copies
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.kernel import ChunkOutcomes, Runs
@@ -53,7 +53,7 @@ FASTEST = 10**8  # No kernel plays more rounds a second.
 
 def honest_evaluation(case: AuditCase, seconds: float | None) -> tuple[Evaluation, ExactEngine] | None:
     """Honest payoffs, and the engine; None if no exact engine is fast enough."""
-    engine: ExactEngine = "law" if _too_many_states(case) else "auto"
+    engine: ExactEngine = "law" if _too_many_states(case.market) else "auto"
     try:
         with Deadline(seconds).for_engines():
             evaluations, _ = exact_evaluations([case.under], case.copies(case.kinds.honest), engine)
@@ -65,21 +65,17 @@ def honest_evaluation(case: AuditCase, seconds: float | None) -> tuple[Evaluatio
     return evaluation, "tree" if evaluation.engine == "tree" else "auto"
 
 
-def _too_many_states(case: AuditCase) -> bool:
+def _too_many_states(market: Market) -> bool:
     """Return whether the tree would certainly refuse, judged by its size; the tree itself can take seconds to find out.
 
-    Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits.
+    Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms.
     """
-    market = case.market
     if market.segments:
-        return any(map(_too_many_states, case.by_segment.values()))
+        return any(map(_too_many_states, market.by_segment.values()))
     sure = market.family.law == "point"
     sure = sure or all(agent.support is not None and set(agent.support) <= {0.0, 1.0} for agent in market.agents)
-    if sure or any(rule.commits for rule in case.mechanism.rules):
-        return False
-    slots = case.mechanism.draws * len(market.agents)
-    power = 2 * (slots or market.originals + 1) - 1
-    return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
+    power = 2 * market.originals + 1
+    return not sure and power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 
 
 def exact(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
@@ -277,15 +273,15 @@ def _elementary(arguments: KnownArguments) -> KnownArguments:
 def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:
     """Refuse runs that are too long to step through, or of which the budget does not afford a single pair."""
     for case in islice(cases, 1):  # all are of one market
-        if any(rule.commits for rule in case.mechanism.rules):
+        long, dear = case.horizon > MOST_STEPPED, 2 * case.horizon / FASTEST > (clock.budget or math.inf)
+        if not (long or dear) or _first_pair(case)[0].kernel.seconds * FASTEST < case.horizon:
             continue  # a commitment costs no rounds
-        if case.horizon > MOST_STEPPED:
+        if long:
             raise EngineError(
                 f"expected runs of at most {MOST_STEPPED} rounds where each round is stepped, got {case.horizon}; "
                 "ask for a shorter horizon"
             )
-        if clock.budget is not None and 2 * case.horizon / FASTEST > clock.budget:
-            raise nothing_sampled(_first_pair(case), clock)
+        raise nothing_sampled(_first_pair(case), clock)
 
 
 def confirm_heuristics(

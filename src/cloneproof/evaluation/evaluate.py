@@ -20,6 +20,7 @@ from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.segments import plays, summed_plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Evaluation
+from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Runs
 from cloneproof.runs.sampler import (
     SamplingStatus,
@@ -78,7 +79,7 @@ def _exactly(
     def evaluated(own: Market, running: Mechanism, rounds: Sequence[int]) -> dict[int, Evaluation]:
         if engine == "tree":
             return tree(own, running, copies, rounds)
-        law = running.law(own, copies)
+        law = running.law(Job(own, copies))
         if isinstance(law, str):
             raise EngineError(law, "use engine='runs'")
         return {own.horizon: law}

@@ -19,7 +19,6 @@ from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel
 
 if TYPE_CHECKING:
-    from cloneproof.market.market import FullCopies, Market
     from cloneproof.mechanisms.proof import Case, Proof
     from cloneproof.runs.estimate import Evaluation
 
@@ -270,17 +269,14 @@ class Mechanism(ABC):
             return f"mechanism {self.name!r} takes no pauses where its draws are tested in blocks of pages; withdraw"
         return None
 
-    def law(self, market: Market, copies: FullCopies) -> Evaluation | str:
-        """Return everybody's exact payoff and the regret in a market without segments; or a sentence why there is none.
-
-        Copies are those of every agent, as from `full_copies`.
-        """
+    def law(self, job: Job) -> Evaluation | str:
+        """Return everybody's exact payoff and the regret in a market without segments; or a sentence why not."""
         from cloneproof.mechanisms.committing import law as committing
         from cloneproof.mechanisms.expectations import law_or_reason
         from cloneproof.mechanisms.reservoir import law as reservoir
 
         family = reservoir if self.draws else committing
-        return law_or_reason(lambda: family.law(self, market, copies))
+        return law_or_reason(lambda: family.law(self, job))
 
     def facts(self, setting: Setting) -> Facts:
         """Return what visitors see, how long it explores, when a newcomer is shown, and what it relies on."""

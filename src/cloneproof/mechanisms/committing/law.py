@@ -15,7 +15,7 @@ from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import node_count
 from cloneproof.laws.means import CopiedOriginal, EqualArms, count_realisations, group_originals, prior_mean
 from cloneproof.laws.points import REACH
-from cloneproof.market.market import FullCopies, Market
+from cloneproof.market.market import Market
 from cloneproof.mechanisms.committing.commitment import (
     Binomial,
     Fixed,
@@ -32,6 +32,7 @@ from cloneproof.mechanisms.committing.rewards import Bernoulli, Deterministic, R
 from cloneproof.mechanisms.expectations import FINE, Expectations, Registered
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Evaluation
+from cloneproof.runs.job import Job
 
 LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
 ALONE = 128  # and where originals are averaged one at a time
@@ -194,8 +195,9 @@ def most_points(market: Market, mechanism: Mechanism) -> int:
     return LISTED[most]
 
 
-def law(mechanism: Mechanism, market: Market, copies: FullCopies) -> Evaluation:
+def law(mechanism: Mechanism, job: Job) -> Evaluation:
     """Compute every agent's ex-ante payoff and the expected regret, without sampling error."""
+    market, copies = job.market, job.copies
     if market.ends == "at-random":
         raise EngineError("an exact law expects a market that ends at its horizon, got one that ends at random")
     if market.places:

@@ -39,13 +39,13 @@ from cloneproof.laws.counts import binomial
 from cloneproof.laws.draws import UniformDraws
 from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, realisations
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
-from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.expectations import Expectations
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.registration import check_rewards
 from cloneproof.mechanisms.reservoir.rank import passing_count
 from cloneproof.runs.estimate import Evaluation
+from cloneproof.runs.job import Job
 
 MOST_PRODUCTS = 2e9  # products of numbers for one agent's draws; they take seconds
 MOST_DRAWS = 150  # draws up to which factorials are floats
@@ -92,12 +92,12 @@ class DrawLaws:
     last: Array | None = None
 
 
-def law(mechanism: Mechanism, market: Market, copies: FullCopies) -> Evaluation:
+def law(mechanism: Mechanism, job: Job) -> Evaluation:
     """Compute every agent's ex-ante payoff and the expected regret under a scan of coins, or a bar until a random end.
 
     A mechanism that tests slots counts coins whatever the rewards are.
     """
-    rule, name = mechanism.arm, mechanism.name
+    market, copies, rule, name = job.market, job.copies, mechanism.arm, mechanism.name
     if (mechanism.bar is None) == (market.ends == "at-random"):
         ends = ("at random under bars", "at its horizon") if mechanism.bar else ("at its horizon", "at random")
         raise EngineError(f"an exact law expects a market that ends {ends[0]}, got one that ends {ends[1]}")

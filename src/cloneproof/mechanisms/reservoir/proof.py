@@ -70,7 +70,8 @@ def proof(mechanism: Mechanism, case: Case) -> Proof:
     if mechanism.flat and mechanism.arm.commits:
         late = (None, "no theorem covers it then")
     family, agents = case.market.family, {Lists.COPIES, Lists.WITHHOLDING}
-    informed = {Lists.INFORMED} if is_scan(mechanism) and family.low >= 0 and family.high <= 1 else set[Lists]()
+    coins = mechanism.arm.binarise and family.low >= 0 and family.high <= 1
+    informed = {Lists.INFORMED} if coins and is_scan(mechanism) else set[Lists]()
     if (scan := _scan_words(mechanism, case)) is not None:
         late = (
             (0.0, "each round is then still a scan, in the order in which tests are known") if mechanism.flat else late
