@@ -6,7 +6,7 @@ It sees only how many arms each agent registered, and the horizon. Each family i
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -278,16 +278,9 @@ class Mechanism(ABC):
         family = reservoir if self.draws else committing
         return law_or_reason(lambda: family.law(self, job))
 
+    @abstractmethod
     def facts(self, setting: Setting) -> Facts:
         """Return what visitors see, how long it explores, when a newcomer is shown, and what it relies on."""
-        from cloneproof.mechanisms.bandits.facts import bandit_facts
-        from cloneproof.mechanisms.committing.facts import committing_facts
-        from cloneproof.mechanisms.reservoir.facts import reservoir_facts
-
-        if self.draws:
-            return reservoir_facts(self, setting)
-        commits = self.commits_to_arm or self.uniform_agents or self.agent_rounds > 1
-        return (committing_facts if commits else bandit_facts)(self, setting)
 
     def proof(self, case: Case) -> Proof:
         """Return what is proven of an agent's lists, whatever the others are and register."""

@@ -14,6 +14,7 @@ from cloneproof._lib.checks import known
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.bandits.rule import Rule
+from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Evaluation, summed
 
@@ -75,6 +76,9 @@ class SegmentedMechanism(Mechanism):
     @property
     def skipped_rounds(self) -> int:
         return self._first.skipped_rounds
+
+    def facts(self, setting: Setting) -> Facts:
+        return self._first.facts(setting)
 
     def in_segment(self, name: str) -> Mechanism:
         return self.by_segment[known(name, self.by_segment, "segment", MechanismError)]

@@ -12,7 +12,14 @@ from typing import Any, ClassVar
 from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.bandits.rules import rule_to_dict
+from cloneproof.mechanisms.facts import ANEW, Compared, Facts, Setting, items_of
 from cloneproof.mechanisms.mechanism import Mechanism
+
+BONUSES = (
+    "Every arm is tried again when its bonus has grown enough, and a copy starts with a bonus of its own. Copies shift "
+    "when the other arms have their turn; near a horizon at which an honest list would just try a bad arm again, that "
+    "turn can come later, or fall to a good one."
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,15 @@ class Bandit(Mechanism):
     @property
     def _usual_name(self) -> str:
         return self.arm.name if self.agent is None else "composed"
+
+    def facts(self, setting: Setting) -> Facts:
+        compared: tuple[Compared, ...] = ("arms",) if self.agent is None else ("agents", "arms of an agent")
+        return Facts(
+            f"All {items_of(setting)} are shown; those that do better have more of the traffic.",
+            compares=compared,
+            by_arm=self.agent is None,
+            why_copies_pay=BONUSES if self.arm.index == "ucb" else ANEW,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the mechanism as data; a level with a user's own function is None."""

@@ -20,7 +20,19 @@ from cloneproof.bounds import doubling_arm_rounds
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.bandits.rule import Choice, Order, PriorityInputs, Rule, positive, rounds_number
 from cloneproof.mechanisms.bandits.rules import uniform
+from cloneproof.mechanisms.facts import ANEW, AwardStart, Compared, Facts, Setting, items_of
 from cloneproof.mechanisms.mechanism import Mechanism
+
+TRIALS = (
+    "The agents compete by their average over a trial of {:,} rounds, exploration included. Honest exploration gives "
+    "every original its turn, and the average is that of good and bad ones. Copies fill the trial with one original: "
+    "the average is now sometimes worse and sometimes better, and as only the best average wins all the rounds that "
+    "remain, the better cases count for more than the worse ones."
+)
+FORGOTTEN = (
+    "An arm is explored too little to tell good from bad reliably. A copied original is explored more: copies are "
+    "exploration that the mechanism forgot, and the better choice lasts to the end."
+)
 
 
 @formula("mean")
@@ -114,6 +126,36 @@ class Committing(Mechanism):
     @property
     def in_epochs(self) -> bool:
         return self.power is not None
+
+    def facts(self, setting: Setting) -> Facts:
+        items, rounds = items_of(setting), self.agent_rounds * setting.agents
+        seen = f"All {items} are shown; those that do better have more of the traffic."
+        if self.agent is None:
+            rounds = self.arm_rounds * (setting.market.originals if setting.market else 0)
+        elif self.uniform:
+            share = f"1/{setting.agents:,} of the traffic"
+            seen = f"Every provider has {share}, in the end for the item of its that did best."
+        elif self.choice == "commit":
+            seen = (
+                f"Each of {items} is shown at least {self.arm_rounds:,} times; then one provider has all traffic, for "
+                "the item that did best."
+            )
+        latest = float(min(setting.horizon, rounds))
+        commits = self.choice == "commit"
+        arms: Compared = "arms" if self.agent is None else "arms of an agent"
+        uneven = len(set(setting.copies)) > 1 and self.commits_to_agent
+        compared: list[tuple[Compared, bool]] = [
+            ("agents", self.agent is not None and not self.commits_to_agent),
+            (arms, not commits),
+        ]
+        return Facts(
+            seen,
+            AwardStart(latest, latest) if (self.agent is None and commits) or self.agent_rounds > 1 else None,
+            compares=tuple(what for what, anew in compared if anew),
+            by_arm=self.agent is None,
+            because="providers do not compete for rounds" if self.uniform else "",
+            why_copies_pay=TRIALS.format(self.agent_rounds) if uneven else FORGOTTEN if commits else ANEW,
+        )
 
     def rounds_of(self, epoch: int) -> int:
         """Return the rounds per arm of an epoch, from 1: the paper's formula, but at least 1."""

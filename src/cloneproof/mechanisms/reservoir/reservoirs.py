@@ -18,6 +18,7 @@ from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, Slots, positive, rounds_number
 from cloneproof.mechanisms.bandits.rules import steady_kl_index, steady_kl_ucb, steady_ucb
 from cloneproof.mechanisms.committing.committing import average
+from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 
 ContestBy = Literal["kl-ucb", "ucb"]
@@ -33,6 +34,11 @@ def equal(inputs: PriorityInputs) -> float:
 
 class Reservoir(Mechanism):
     """Base of the five; each is a frozen dataclass of numbers."""
+
+    def facts(self, setting: Setting) -> Facts:
+        from cloneproof.mechanisms.reservoir.facts import reservoir_facts  # late: it reads what is defined here
+
+        return reservoir_facts(self, setting)
 
     def _keep(self, **numbers: object) -> None:
         """Keep numbers as they were checked."""
