@@ -16,6 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -30,36 +31,15 @@ STEP: Final = 0.25
 MIDDLE: Final = -5.5, -2.0  # scores of clearly different pairs, by which strata are compared
 GRID: Final = np.arange(MIDDLE[0], 6.5, STEP)
 GROWTH: Final = 0.15  # standard deviation, a priori, of how the ratio grows with a unit of the score
+FREE: Final = 20  # pairs that the ratio of all is worth, against that of items without a likeness elsewhere
 BRANDS: Final = 3.0  # times as many alike pairs inside owners as between: these keep to brands
 OWN_TAIL: Final = 60  # pairs of the middle from which on a stratum has a tail of its own
 ACCOUNTS_SHARE: Final = 1 / 3  # of the share asked, for the question whether two owners are one at all
 ASSUMED: Final = 3.0  # times the tail
 NO_RIVAL: Final = -7.0  # score where there is no other candidate
-FREE: Final = 20  # pairs that the ratio of all is worth, against that of items without a likeness elsewhere
 FLOOR: Final = -3.0  # score from which on pairs are named inside owners and in lists
 AHEAD: Final = 0.7  # weight of how far ahead of its rivals a pair is
 LEAST_SHARED: Final = 2.0  # rarity shared by a lone pair of two owners that is named
-
-
-@dataclass
-class Stratum:
-    """Pairs among which copies are looked for: what is expected by chance from each score of GRID on."""
-
-    name: str
-    pairs: BoolArray
-    expected: FloatArray
-    note: str = ""
-    floor: float = -math.inf
-
-    def named(self, score: FloatArray, share: float) -> tuple[BoolArray, float, float]:
-        """Return the pairs named at a share of errors, how many are expected to be wrong, and from which score."""
-        got = at_least(score[self.pairs])
-        wrong = np.where(got > 0, self.expected / np.maximum(got, 1), np.inf)
-        fits = np.flatnonzero((wrong <= share) & (self.floor <= GRID))
-        if not len(fits):
-            return np.zeros(len(score), bool), 0.0, math.inf
-        start = fits[0]
-        return self.pairs & (score >= GRID[start]), float(self.expected[start]), float(GRID[start])
 
 
 @dataclass
@@ -81,19 +61,24 @@ class Chances:
     accounts: list[tuple[int, int, IntArray]] = field(default_factory=list)
     brands: bool = False
 
-    def take(self, stratum: Stratum, score: FloatArray, share: float) -> None:
-        """Name what a stratum allows."""
-        named, wrong, _ = stratum.named(score, share)
-        got = at_least(score[stratum.pairs])
+    def take(
+        self, some: BoolArray, score: FloatArray, expected: FloatArray, share: float,
+        note: str = "", floor: float = -math.inf,
+    ) -> BoolArray:  # fmt: skip
+        """Name, among some pairs, all from the least score of GRID on at which few enough are expected by chance."""
+        got = at_least(score[some])
+        wrong = np.where(got > 0, np.minimum(1.0, expected / np.maximum(got, 1)), 1.0)
         cell = np.clip(((score - GRID[0]) / STEP).astype(int), 0, len(GRID) - 1)
-        chance = np.minimum(1.0, stratum.expected / np.maximum(got, 1))
-        new = named & ~self.named
-        self.share[stratum.pairs] = np.minimum(self.share, chance[cell])[stratum.pairs]
+        self.share[some] = np.minimum(self.share, wrong[cell])[some]
+        fits = np.flatnonzero((got > 0) & (wrong <= share) & (floor <= GRID))
+        if not len(fits):
+            return np.zeros(len(score), bool)
+        named: BoolArray = some & (score >= GRID[fits[0]])
+        if (named & ~self.named).any():
+            self.wrong += float(expected[fits[0]])
+            self.notes += [note.format(wrong=expected[fits[0]])] if note else []
         self.named |= named
-        if new.any():
-            self.wrong += wrong
-            if stratum.note:
-                self.notes.append(stratum.note.format(wrong=wrong, named=int(named.sum())))
+        return named
 
 
 def at_least(score: FloatArray) -> FloatArray:
@@ -103,96 +88,84 @@ def at_least(score: FloatArray) -> FloatArray:
 
 def chances(pairs: Pairs, owners: IntArray, share: float) -> Chances:
     """Return what is named at a share of errors, by the strata that the owners make."""
-    score, sizes = pairs.score, np.bincount(owners)
     found = Chances(np.zeros(len(pairs), bool), np.ones(len(pairs)))
-    if not len(pairs):
-        return found
-    within = owners[pairs.first] == owners[pairs.second]
-    if len(sizes) == 1:
-        _one_list(found, pairs, score, share, len(owners))
-    elif shops(owners):
-        _few_owners(found, pairs, score, within, owners, sizes, share)
-    else:
-        _many_owners(found, pairs, score, within, owners, sizes, share)
+    if len(pairs) and owners.max() == 0:
+        note = (
+            "{wrong:.1f} pairs look this much alike by chance, if the more alike ones go on as the less alike ones do"
+        )
+        _assumed(found, pairs, np.ones(len(pairs), bool), note, share)
+    elif len(pairs):
+        within = owners[pairs.first] == owners[pairs.second]
+        (_few_owners if shops(owners) else _many_owners)(found, pairs, within, owners, np.bincount(owners), share)
     return found
 
 
-def _few_owners(
-    found: Chances, pairs: Pairs, score: FloatArray, within: BoolArray, owners: IntArray, sizes: IntArray, share: float
-) -> None:
-    """Shops that sell the same products: nearest pairs inside a shop are the null of nearest pairs between shops."""
-    usable = ~(within & (pairs.column("the same words") > 0))  # the same words inside a shop are its copies, no decoys
-    rivalled = against_rivals(pairs, score, within, usable, owners)
-    middle = (score >= MIDDLE[0]) & (score < MIDDLE[1])
-    held = np.zeros(len(owners), bool)
-    likely = ~within & (score >= MIDDLE[1])
-    held[pairs.first[likely]] = held[pairs.second[likely]] = True
-    free = middle & ~held[pairs.first] & ~held[pairs.second]
-    decoys = mutual(pairs, rivalled, usable)
-    between = Stratum("between", mutual(pairs, rivalled, ~within, owners), np.zeros(len(GRID)))
-    mine = owners[pairs.first]
-    large = [owner for owner in range(len(sizes)) if sizes[owner] >= LARGE * len(owners)]
-    nulls = []
-    for owner in [*(large if len(sizes) == 2 else []), None]:  # the cleaner of two shops, or all together
-        inside = within if owner is None else within & (mine == owner)
-        across = ~within if owner is None else ~within & ((mine == owner) | (owners[pairs.second] == owner))
-        ratio = (middle[across].sum() + 1) / (middle[inside].sum() + 1)
-        unsold = (free[across].sum() + FREE * ratio) / (free[inside].sum() + FREE)  # of items without a likeness there
-        ratio = min(ratio, unsold)  # variants of what both sell make either too large
-        nulls.append(ratio * (at_least(rivalled[decoys & inside]) + 1))
-    between.expected = np.min(nulls, axis=0)
-    between.note = "pairs between sellers look this much alike {wrong:.1f} times by chance, as pairs inside sellers say"
-    found.take(between, rivalled, share)
-    tail, _ = straight_tail(at_least(score))
-    for owner in large:
-        inside = within & (mine == owner)
-        many = sizes[owner] * (sizes[owner] - 1) / 2
-        dense = _density(middle, inside, many, len(owners))
-        note = "inside a seller {wrong:.1f} pairs look this much alike by chance, as less alike pairs say"
-        _assumed(found, pairs, inside, many * dense * tail / _all(len(owners)), note, score, share)
-
-
-def _one_list(found: Chances, pairs: Pairs, score: FloatArray, share: float, entries: int) -> None:
-    """A list without owners: only less alike pairs say how often different entries look alike (an assumption)."""
-    tail, _ = straight_tail(at_least(score))
-    note = "{wrong:.1f} pairs look this much alike by chance, if the more alike ones go on as the less alike ones do"
-    _assumed(found, pairs, np.ones(len(pairs), bool), tail, note, score, share)
-
-
-def _assumed(
-    found: Chances, pairs: Pairs, some: BoolArray, tail: FloatArray, note: str, score: FloatArray, share: float
-) -> None:
+def _assumed(found: Chances, pairs: Pairs, some: BoolArray, note: str, share: float) -> None:
     """Name by ASSUMED times a tail on which only less alike pairs bear, and one; the same words by the tail itself.
 
-    The line holds for the more alike pairs: below them it says less than is there.
+    The line holds for more alike pairs: below them it says less than is there.
     """
-    found.take(Stratum("assumed", some, ASSUMED * tail + 1, note, floor=FLOOR), score, share)
-    equal = (pairs.column("the same words") > 0) & (pairs.column("slips") == 0)
-    found.take(Stratum("equal", some & equal, tail, note, floor=FLOOR), score, share)
+    score = pairs.score
+    tail = straight_tail(at_least(score[some]))
+    found.take(some, score, ASSUMED * tail + 1, share, note, FLOOR)
+    found.take(some & pairs.same_words, score, tail, share, note, FLOOR)
+
+
+def _few_owners(
+    found: Chances, pairs: Pairs, within: BoolArray, owners: IntArray, sizes: IntArray, share: float
+) -> None:
+    """Shops that sell the same products: nearest pairs inside two shops are the null of nearest pairs between them."""
+    score = pairs.score
+    usable = ~(within & (pairs.column("the same words") > 0))  # the same words inside a shop are its copies, no decoys
+    one, other = owners[pairs.first], owners[pairs.second]
+    middle = (score >= MIDDLE[0]) & (score < MIDDLE[1])
+    ahead, between, null = np.full(len(pairs), NO_RIVAL), np.zeros(len(pairs), bool), np.zeros(len(GRID))
+    middles, unsold = np.ones(2), np.zeros(2)  # between shops and inside, of all items and of those that one sells
+    for a, b in combinations(range(len(sizes)), 2):
+        both = usable & ((one == a) | (one == b)) & ((other == a) | (other == b))
+        inside, across = both & within, both & ~within
+        rivalled = against_rivals(pairs, score, within, both)
+        ahead[across] = rivalled[across]
+        between |= mutual(pairs, rivalled, across)
+        sold = _touched(pairs, across & (score >= MIDDLE[1]), len(owners))
+        null += at_least(rivalled[mutual(pairs, rivalled, both) & inside])
+        middles += (middle & across).sum(), (middle & inside).sum()
+        unsold += (middle & across & (sold == 0)).sum(), (middle & inside & (sold == 0)).sum()
+    ratio = middles[0] / middles[1]
+    ratio = min(ratio, (unsold[0] + FREE * ratio) / (unsold[1] + FREE))  # variants of what both sell make it too large
+    note = "pairs between sellers look this much alike {wrong:.1f} times by chance, as pairs inside sellers say"
+    found.take(between, ahead, ratio * (null + 1), share, note)
+    for owner in np.flatnonzero(sizes >= LARGE * len(owners)):
+        note = "inside a seller {wrong:.1f} pairs look this much alike by chance, as less alike pairs say"
+        _assumed(found, pairs, within & (one == owner), note, share)
+
+
+def _touched(pairs: Pairs, some: BoolArray, entries: int) -> IntArray:
+    """Return, for each pair, how many of its entries are in one of some pairs."""
+    held = np.zeros(entries, int)
+    held[pairs.first[some]] = held[pairs.second[some]] = 1
+    return np.asarray(held[pairs.first] + held[pairs.second])
 
 
 def _many_owners(
-    found: Chances, pairs: Pairs, score: FloatArray, within: BoolArray, owners: IntArray, sizes: IntArray, share: float
+    found: Chances, pairs: Pairs, within: BoolArray, owners: IntArray, sizes: IntArray, share: float
 ) -> None:
     """Many sellers: pairs between them are the null of pairs inside, and of two sellers those between all others."""
-    entries = len(owners)
+    score = pairs.score
     inside_pairs = max(1.0, float((sizes * (sizes - 1) / 2).sum()))
-    between_pairs = _all(entries) - inside_pairs
-    middle = (score >= MIDDLE[0]) & (score < MIDDLE[1])
+    between_pairs = max(1.0, len(owners) * (len(owners) - 1) / 2 - inside_pairs)
     expected, ratio = _inside(pairs, score, within, owners, inside_pairs, between_pairs)
     found.brands = ratio > BRANDS
+    own_tail = straight_tail(at_least(score[within]))
     note = "pairs inside a seller look this much alike {wrong:.1f} times by chance, as pairs between sellers say"
-    if (middle & within).sum() >= OWN_TAIL and found.brands:  # less alike pairs inside say more then
-        expected = straight_tail(at_least(score[within]))[0]
+    if found.brands and ((score >= MIDDLE[0]) & (score < MIDDLE[1]) & within).sum() >= OWN_TAIL:
+        expected = own_tail  # less alike pairs inside say more then
         note = "pairs inside a seller look so alike {wrong:.1f} times by chance, as less alike ones there say"
-    found.take(Stratum("inside", within, expected, note, floor=FLOOR), score, share)
-    equal = (pairs.column("the same words") > 0) & (pairs.column("slips") == 0)
-    found.take(Stratum("equal", within & equal, straight_tail(at_least(score[within]))[0], note), score, share)
-    _accounts(found, pairs, score, within, owners, sizes, share)
-    tail = straight_tail(at_least(score))[0] / _all(entries)
-    alone = ~within & mutual(pairs, score, ~within) & equal & (pairs.column("shared") > LEAST_SHARED)
-    chance = np.minimum(between_pairs * _density(middle, ~within, between_pairs, entries) * tail, share)
-    found.take(Stratum("alone", alone, chance, "", floor=0.5), score, share)
+    found.take(within, score, expected, share, note, FLOOR)
+    found.take(within & pairs.same_words, score, own_tail, share, note)
+    _accounts(found, pairs, score, within, owners, sizes, between_pairs, share)
+    alone = mutual(pairs, score, ~within) & pairs.equal & (pairs.column("shared") > LEAST_SHARED)
+    found.take(alone, score, np.minimum(straight_tail(at_least(score[~within])), share), share, floor=0.5)
 
 
 def _inside(
@@ -201,81 +174,63 @@ def _inside(
     """Expected pairs of different entries inside owners, and how much denser these are than between (1: as by chance).
 
     The ratio of densities may grow with the score (owners that keep to brands have more near variants); it is fitted to
-    the middle by Poisson regression, without the entries that have a likeness inside their owner.
+    the middle, without the entries that have a likeness inside their owner.
     """
-    held = np.zeros(len(owners), bool)
-    likeness = within & (score >= MIDDLE[1])
-    held[pairs.first[likeness]] = held[pairs.second[likeness]] = True
-    free = ~held[pairs.first] & ~held[pairs.second]
-    left = np.bincount(owners[~held], minlength=int(owners.max()) + 1)
-    free_pairs = max(1.0, float((left * (left - 1) / 2).sum()))
+    likely = within & (score >= MIDDLE[1])
+    left = owners[np.setdiff1d(np.arange(len(owners)), np.r_[pairs.first[likely], pairs.second[likely]])]
+    sizes = np.bincount(left)
+    free_pairs = max(1.0, float((sizes * (sizes - 1) / 2).sum()))
     edges = np.arange(MIDDLE[0], MIDDLE[1] + 0.01, 0.5)
-    inside = np.histogram(score[within & free], edges)[0].astype(float)
+    inside = np.histogram(score[within & (_touched(pairs, likely, len(owners)) == 0)], edges)[0].astype(float)
     between = np.histogram(score[~within], edges)[0] + 0.5
     at = (edges[:-1] + edges[1:]) / 2
-    mean = float((at * between).sum() / between.sum())
-    chance = free_pairs / between_pairs
-    level, growth = math.log((inside.sum() + 2 * chance + 0.2) / (between.sum() + 2)), 0.0
-    for _ in range(50):
-        mu = between * np.exp(level + growth * (at - mean))
-        slope = (inside - mu).sum(), ((inside - mu) * (at - mean)).sum() - growth / GROWTH**2
-        bend = mu.sum() + 0.01, (mu * (at - mean)).sum(), (mu * (at - mean) ** 2).sum() + 1 / GROWTH**2
-        size = bend[0] * bend[2] - bend[1] ** 2
-        level += (bend[2] * slope[0] - bend[1] * slope[1]) / size
-        growth += (bend[0] * slope[1] - bend[1] * slope[0]) / size
-    growth = max(growth, 0.0)
+    _, growth, mean = poisson_line(at, inside, between, 0.0, 1 / GROWTH**2, (0.0, math.inf))
     fitted = float((between * np.exp(growth * (at - mean))).sum())
-    level = math.log((inside.sum() + 1) / (fitted + 1 / chance)) - math.log(free_pairs / inside_pairs)
+    level = math.log((inside.sum() + 1) / (fitted + between_pairs / free_pairs) * inside_pairs / free_pairs)
     cells = -np.diff(np.r_[at_least(score[~within]), 0.0])
-    last = np.minimum(GRID, -1.0)  # beyond, the ratio does not grow
-    cells = cells * np.exp(level + growth * (np.minimum(GRID + STEP / 2, -1.0) - mean))
-    expected = np.cumsum(cells[::-1])[::-1] + np.exp(level + growth * (last - mean))
-    return expected, math.exp(level) * between_pairs / inside_pairs
+    grown = np.exp(level + growth * (np.minimum(np.array([GRID + STEP / 2, GRID]), -1.0) - mean))  # no more beyond -1
+    return np.cumsum((cells * grown[0])[::-1])[::-1] + grown[1], math.exp(level) * between_pairs / inside_pairs
 
 
 def _accounts(
-    found: Chances, pairs: Pairs, score: FloatArray, within: BoolArray, owners: IntArray, sizes: IntArray, share: float
-) -> None:
+    found: Chances, pairs: Pairs, score: FloatArray, within: BoolArray, owners: IntArray, sizes: IntArray,
+    between_pairs: float, share: float,
+) -> None:  # fmt: skip
     """Name owners whose entries match one to one more often than those of other owners do: two pairs raise each other.
 
     The null of two owners are the pairs between all others. Half of the smaller one's entries in the same words, two at
     least, are enough however few others there are.
     """
+    from scipy.special import gammainc
+
     one, other = owners[pairs.first], owners[pairs.second]
-    between = np.flatnonzero(~within & (score >= MIDDLE[0]))
     by: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for pair in between:
-        by[min(int(one[pair]), int(other[pair])), max(int(one[pair]), int(other[pair]))].append(int(pair))
-    all_counts, middles = at_least(score[~within]), int((score[between] < MIDDLE[1]).sum())
-    equal = (pairs.column("the same words") > 0) & (pairs.column("slips") == 0)
+    for pair in np.flatnonzero(~within & (score >= MIDDLE[0])).tolist():
+        by[min(int(one[pair]), int(other[pair])), max(int(one[pair]), int(other[pair]))].append(pair)
+    counts = at_least(score[~within])
+    middles = counts[0] - np.interp(MIDDLE[1], GRID, counts)
     questions = max(1.0, len(sizes) * (len(sizes) - 1) / 2)
-    many_pairs = _all(len(owners)) - float((sizes * (sizes - 1) / 2).sum())
     for key, alike in by.items():
         matched = one_to_one(pairs, score, [pair for pair in alike if score[pair] >= MIDDLE[1] - 0.5])
         if len(matched) < 2:
             continue
         many = float(sizes[key[0]]) * float(sizes[key[1]])
-        others = max(1.0, many_pairs - many)
+        others = max(1.0, between_pairs - many)
         own_middle = sum(score[pair] < MIDDLE[1] for pair in alike)
         ratio = max(1.0, (own_middle + 2) / (many * (middles - own_middle) / others + 2))
-        expected = many * ratio * (all_counts - at_least(score[alike]) + 1) / others
+        expected = many * ratio * (counts - at_least(score[alike]) + 1) / others
         got = at_least(score[matched])
-        surprise = min(
-            (poisson_tail(int(count), float(mean)) for count, mean in zip(got, expected, strict=True) if count >= 2),
-            default=1.0,
-        )
-        surprising = surprise * questions <= share * ACCOUNTS_SHARE
-        if not surprising and int(equal[matched].sum()) < max(2.0, min(sizes[key[0]], sizes[key[1]]) / 2):
-            continue
+        surprise = questions * gammainc(got[got >= 2], expected[got >= 2]).min(initial=1.0)  # Poisson tail
         mask = np.zeros(len(pairs), bool)
         mask[matched] = True
-        stratum = Stratum("accounts", mask, expected)
-        if not surprising:  # half of the smaller one's entries, two at least, in the same words: needs no counting
-            stratum = Stratum("accounts", mask & equal, np.minimum(expected, share * at_least(score[mask & equal])))
-        named, *_ = stratum.named(score, share)
+        if surprise > share * ACCOUNTS_SHARE:
+            mask &= pairs.same_words
+            if mask.sum() < max(2.0, min(sizes[key[0]], sizes[key[1]]) / 2):
+                continue
+            expected = np.minimum(expected, share * at_least(score[mask]))  # the same words need no counting
+        named = found.take(mask, score, expected, share)
         if named.any():
-            found.take(stratum, score, share)
-            found.wrong += min(surprise * questions, share)
+            found.wrong += min(surprise, share)
             found.accounts.append((*key, np.flatnonzero(named)))
 
 
@@ -291,86 +246,57 @@ def one_to_one(pairs: Pairs, score: FloatArray, some: Sequence[int]) -> IntArray
     return np.array(chosen, int)
 
 
-def mutual(pairs: Pairs, score: FloatArray, some: BoolArray, owners: IntArray | None = None) -> BoolArray:
-    """Return the pairs, among some, each of whose entries has no more alike partner among them (of the same owner)."""
-    ends = _ends(pairs, owners)
-    best = np.full(int(ends.max(initial=0)) + 1, -np.inf)
-    for end in ends:
+def mutual(pairs: Pairs, score: FloatArray, some: BoolArray) -> BoolArray:
+    """Return the pairs, among some, neither of whose entries has a more alike partner among them."""
+    best = np.full(int(pairs.second.max(initial=0)) + 1, -np.inf)
+    for end in (pairs.first, pairs.second):
         np.maximum.at(best, end[some], score[some])
-    return np.asarray(some & (score >= best[ends[0]]) & (score >= best[ends[1]]))
+    return np.asarray(some & (score >= best[pairs.first]) & (score >= best[pairs.second]))
 
 
-def _ends(pairs: Pairs, owners: IntArray | None) -> IntArray:
-    """Return both entries of each pair, or numbers for (entry, owner of the other one)."""
-    first, second = pairs.first, pairs.second
-    if owners is None:
-        return np.array([first, second])
-    many = int(owners.max()) + 1
-    return np.array([first * many + owners[second], second * many + owners[first]])
-
-
-def against_rivals(
-    pairs: Pairs, score: FloatArray, within: BoolArray, usable: BoolArray, owners: IntArray
-) -> FloatArray:
+def against_rivals(pairs: Pairs, score: FloatArray, within: BoolArray, usable: BoolArray) -> FloatArray:
     """Return scores that say how far a pair is ahead of other pairs of its entries.
 
     An item that two shops sell is nearer to its partner than to anything else there, and in its own shop; a different
     item that happens to be nearest has others as near. Inside shops and between them this is counted alike.
     """
-    places = np.flatnonzero(usable)
-    ends = _ends(pairs, owners)[:, places].ravel()
-    values, of = np.tile(score[places], 2), np.tile(places, 2)
-    order = np.lexsort((-values, ends))
-    ends, values, of = ends[order], values[order], of[order]
-    starts = np.flatnonzero(np.r_[True, ends[1:] != ends[:-1]])
-    sizes = np.diff(np.r_[starts, len(ends)])
-    second = np.where(sizes > 1, values[np.minimum(starts + 1, len(ends) - 1)], NO_RIVAL)
-    rival = np.repeat(values[starts], sizes)
-    rival[starts] = second
-    ahead = np.full(len(pairs), np.inf)
-    np.minimum.at(ahead, of, values - rival)
-    best = np.full((2, len(owners)), NO_RIVAL)  # of each entry, inside its shop and between
-    for end in (pairs.first, pairs.second):
-        np.maximum.at(best, (np.where(within, 0, 1)[places], end[places]), score[places])
-    side = within.astype(int)
-    elsewhere = score - np.maximum(best[side, pairs.first], best[side, pairs.second])
-    return np.asarray(score + AHEAD * (np.clip(ahead, -3, 3) + np.clip(elsewhere, -3, 3) - 1))
+    ends = 2 * np.array([pairs.first, pairs.second]) + within
+    keys, values = ends[:, usable].ravel(), np.tile(score[usable], 2)
+    order = np.lexsort((values, keys))
+    keys, values = keys[order], np.maximum(values[order], NO_RIVAL)
+    best = np.full((2, int(ends.max(initial=0)) + 2), NO_RIVAL)  # of each entry and side, and the next best
+    last = np.flatnonzero(np.diff(keys, append=-1))
+    best[0, keys[last]] = values[last]
+    last = last[(last > 0) & (keys[last - 1] == keys[last])]
+    best[1, keys[last]] = values[last - 1]
+    rival = np.where(score >= best[0, ends], best[1, ends], best[0, ends]).max(axis=0)
+    elsewhere = best[0, ends ^ 1].max(axis=0)
+    return np.asarray(score + AHEAD * (np.clip(score - rival, -3, 3) + np.clip(score - elsewhere, -3, 3) - 1))
 
 
-def straight_tail(counts: FloatArray) -> tuple[FloatArray, float]:
-    """Continue the counts of the middle as a straight line of logarithms; also return its slope.
-
-    Poisson regression on the cells, with a slope of -1 a unit, worth four pairs, a priori.
-    """
+def straight_tail(counts: FloatArray) -> FloatArray:
+    """Continue the counts of the middle as a straight line of logarithms, with a slope of about -1 a unit."""
     used = (GRID >= -4.5) & (GRID < -1.0)
     cells, at = (counts[:-1] - counts[1:])[used[:-1]], GRID[:-1][used[:-1]] + STEP / 2
-    mean = float(at.mean())
-    level, slope = math.log(max(float(cells.mean()), 0.02)), -1.0
-    for _ in range(60):
-        mu = np.exp(level + slope * (at - mean))
-        first = float((cells - mu).sum()), float(((cells - mu) * (at - mean)).sum()) - 4 * (slope + 1)
-        bend = mu.sum() + 0.3, (mu * (at - mean)).sum(), (mu * (at - mean) ** 2).sum() + 4
-        size = bend[0] * bend[2] - bend[1] ** 2
-        level += min(1.0, max(-1.0, float((bend[2] * first[0] - bend[1] * first[1]) / size)))  # few pairs: short steps
-        slope = min(max(slope + float((bend[0] * first[1] - bend[1] * first[0]) / size), -1.5), -0.6)
-    return np.exp(level + slope * (GRID - mean)) / STEP / -slope, slope
+    level, slope, mean = poisson_line(at, cells, np.ones(len(at)), -1.0, 4.0, (-1.5, -0.6))
+    return np.asarray(np.exp(level + slope * (GRID - mean)) / STEP / -slope)
 
 
-def poisson_tail(count: int, mean: float) -> float:
-    """Chance that a Poisson number is at least `count`.
+def poisson_line(
+    at: FloatArray, counts: FloatArray, base: FloatArray, prior: float, worth: float, bounds: tuple[float, float]
+) -> tuple[float, float, float]:
+    """Fit counts by base x exp(level + slope x (at - mean)); return level, slope and mean.
 
-    >>> round(poisson_tail(2, 0.1), 6), poisson_tail(0, 0.1)
-    (0.004679, 1.0)
+    Poisson regression with a normal prior of the slope, of so much precision, between bounds.
     """
-    from scipy.special import gammainc
-
-    return float(gammainc(count, mean)) if count else 1.0
-
-
-def _density(middle: BoolArray, some: BoolArray, many: float, entries: int) -> float:
-    """How much denser the middle of a stratum is than that of all pairs."""
-    return float((middle[some].sum() + 2) / (many * (middle.sum() + 2) / _all(entries) + 2))
-
-
-def _all(entries: int) -> float:
-    return max(1.0, entries * (entries - 1) / 2)
+    mean = float((at * base).sum() / base.sum())
+    lever = at - mean
+    level, slope = math.log(max(float(counts.sum()), 0.3) / float(base.sum())), prior
+    for _ in range(60):
+        mu = base * np.exp(level + slope * lever)
+        first = float((counts - mu).sum()), float(((counts - mu) * lever).sum()) - worth * (slope - prior)
+        bend = float(mu.sum()) + 0.3, float((mu * lever).sum()), float((mu * lever**2).sum()) + worth
+        size = bend[0] * bend[2] - bend[1] ** 2
+        level += min(1.0, max(-1.0, (bend[2] * first[0] - bend[1] * first[1]) / size))  # few pairs: short steps
+        slope = min(max(slope + (bend[0] * first[1] - bend[1] * first[0]) / size, bounds[0]), bounds[1])
+    return level, slope, mean

@@ -25,9 +25,8 @@ COMMON: Final = 300, 0.003  # entries, or a share of all, up to which a word mak
 MOST: Final = (25_000, 40, 10)  # up to so many entries so many candidates an entry and side; beyond, fewer
 _BLOCK: Final = 1000
 _PAIRS: Final = 200_000  # pairs whose evidence is counted at once
+_ALIKE: Final = 0.5  # agreement of pairs that say which words stand for one another
 _CLOSE: Final = 0.3  # share of agreement from which left-over words are looked at one by one
-_ALIKE: Final = 0.5  # agreement of pairs that say what may be left over
-_ATTRIBUTES: Final = 2  # left-over words that may stand for one another
 FEW_OWNERS: Final = 10  # up to so many owners one of whom has LARGE of all entries: shops with the same products
 LARGE: Final = 0.1
 
@@ -39,17 +38,21 @@ EVIDENCE: Final = {
     "codes of both left": -1.425, "codes of one left": -0.127, "numbers differ": -0.543, "codes differ": -1.443,
     "slips": -0.455, "covers the shorter": 3.899, "one within the other": 0.495, "the same words": 2.418,
     "codes begin alike": 1.371, "words that replace one another": -1.5, "a word that others replace": -0.515,
-    "within at one place": 1.342, "what copies leave": .5, "constant": -7.833,
+    "within at one place": 1.342, "constant": -7.833,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of entries, first < second, with the evidence of each (a column a name of EVIDENCE but the constant)."""
+    """Pairs of entries, first < second, with the evidence of each (a column a name of EVIDENCE but the constant).
+
+    equal    which have the same words as they are written, as often; `same_words` are so once they are read
+    """
 
     first: IntArray
     second: IntArray
     evidence: FloatArray
+    equal: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.first)
@@ -58,6 +61,10 @@ class Pairs:
     def score(self) -> FloatArray:
         *weights, constant = EVIDENCE.values()
         return np.asarray(self.evidence @ np.array(weights) + constant)
+
+    @property
+    def same_words(self) -> NDArray[np.bool_]:
+        return np.asarray((self.column("the same words") > 0) & (self.column("slips") == 0))
 
     def column(self, name: str) -> FloatArray:
         return self.evidence[:, list(EVIDENCE).index(name)]
@@ -72,13 +79,8 @@ def pairs_of(catalogue: Catalogue, owners: IntArray, new: int, told: Callable[[f
         part = slice(start, start + _PAIRS)
         evidence[part] = counted.evidence(first[part], second[part])
         told(0.6 + 0.3 * min(1.0, (start + _PAIRS) / len(first)))
-    left = {
-        int(pair): left_over(catalogue, int(first[pair]), int(second[pair]))
-        for pair in np.flatnonzero((evidence[:, 0] >= _ALIKE) & (evidence[:, 0] < 1 - 1e-12))
-    }
-    _attributes(catalogue, left, first, second, 0.25 if shops(owners) else 1.0, evidence)
-    _learnt(left, first, second, owners[first] == owners[second], shops(owners), evidence)
-    return Pairs(first, second, evidence)
+    _attributes(catalogue, first, second, 0.25 if shops(owners) else 1.0, evidence)
+    return Pairs(first, second, evidence, catalogue.plain[first] == catalogue.plain[second])
 
 
 def candidates(
@@ -148,7 +150,7 @@ class _Counted:
             np.minimum(low[PLAIN], 2), np.minimum(high[PLAIN] - low[PLAIN], 2), low[NUMBER], high[NUMBER] - low[NUMBER],
             low[CODE], high[CODE] - low[CODE], low[NUMBER] > 0, low[CODE] > 0,
             np.minimum(slips, 3), common / np.maximum(common + less, 1e-9), less <= 1e-12, same,
-            alike, np.zeros(len(first)), np.zeros(len(first)), inside, np.zeros(len(first)),
+            alike, np.zeros(len(first)), np.zeros(len(first)), inside,
         )  # fmt: skip
         return np.column_stack([np.asarray(column, float) for column in columns])
 
@@ -231,76 +233,21 @@ def shops(owners: IntArray) -> bool:
     return 1 < len(sizes) <= FEW_OWNERS and sizes.max() >= LARGE * len(owners) and len(owners) >= 10 * len(sizes)
 
 
-Left = dict[int, tuple[list[int], list[int]]]
-
-
-def _stands(entry: list[int], left: set[int]) -> dict[int, tuple[int, int]]:
-    """Return, for each word left over, the nearest common words before and after it; -1 where there is none."""
-    before, after, last = {}, {}, -1
-    for word in entry:
-        before[word] = last
-        last = last if word in left else word
-    last = -1
-    for word in reversed(entry):
-        after[word] = last
-        last = last if word in left else word
-    return {word: (before[word], after[word]) for word in left}
-
-
-def _attributes(
-    catalogue: Catalogue, left: Left, first: IntArray, second: IntArray, weight: float, evidence: FloatArray
-) -> None:
+def _attributes(catalogue: Catalogue, first: IntArray, second: IntArray, weight: float, evidence: FloatArray) -> None:
     """Learn which words stand for one another in entries that else agree (colours, sizes, editions), and count them.
 
-    A word that many words replace, at the same place of a title, is an attribute, by which different items differ; less
-    so between two shops, which may call one thing by two words.
+    A word that many words replace is an attribute, by which different items differ; less so between shops, which may
+    call one thing by two words.
     """
-    names = list(EVIDENCE)
+    close = np.flatnonzero((evidence[:, 0] >= _ALIKE) & (evidence[:, 0] < 1 - 1e-12)).tolist()
+    left = {pair: left_over(catalogue, int(first[pair]), int(second[pair])) for pair in close}
     partners: dict[int, set[int]] = defaultdict(set)
-    for pair, (mine, theirs) in left.items():
-        if 1 <= len(mine) <= _ATTRIBUTES and 1 <= len(theirs) <= _ATTRIBUTES:
-            places = [
-                _stands(catalogue.entries[entry], set(words))
-                for entry, words in ((first[pair], mine), (second[pair], theirs))
-            ]
-            for word in set(mine) - catalogue.fillers:
-                for match in set(theirs) - catalogue.fillers:
-                    one, other = places[0][word], places[1][match]
-                    near = (one[0] == other[0] >= 0) or (one[1] == other[1] >= 0)
-                    if near and catalogue.kinds[word] == catalogue.kinds[match] == PLAIN:
-                        partners[word].add(match)
-                        partners[match].add(word)
-    many = {word: weight * math.log(len(others)) for word, others in partners.items()}
-    swapped, added = names.index("words that replace one another"), names.index("a word that others replace")
+    for mine, theirs in left.values():
+        if len(mine) == len(theirs) == 1 and catalogue.kinds[mine[0]] == catalogue.kinds[theirs[0]] == PLAIN:
+            partners[mine[0]].add(theirs[0])
+            partners[theirs[0]].add(mine[0])
+    many = {word: weight * math.log(len(others)) for word, others in partners.items() if word not in catalogue.fillers}
+    swapped = list(EVIDENCE).index("words that replace one another")
     for pair, (mine, theirs) in left.items():
         most = [max((many.get(word, 0.0) for word in words), default=0.0) for words in (mine, theirs)]
-        evidence[pair, swapped] = min(most)
-        evidence[pair, added] = 0.0 if mine and theirs else max(most)
-
-
-def _learnt(
-    left: Left, first: IntArray, second: IntArray, within: NDArray[np.bool_], between_shops: bool, evidence: FloatArray
-) -> None:
-    """Learn which words are left over where copies may be, and which where they are not.
-
-    A word's evidence is the logarithm of the ratio of how many entries have it left over there and here; that of a pair
-    is its least, without what the pair itself says.
-    """
-    entries: tuple[dict[int, set[int]], dict[int, set[int]]] = (defaultdict(set), defaultdict(set))
-    for pair, (mine, theirs) in left.items():
-        side = entries[bool(within[pair]) != between_shops]
-        for words, entry in ((mine, first[pair]), (theirs, second[pair])):
-            for word in words:
-                side[word].add(int(entry))
-    totals = [sum(map(len, side.values())) + 1.0 for side in entries]
-    column = list(EVIDENCE).index("what copies leave")
-    for pair, (mine, theirs) in left.items():
-        own = int(bool(within[pair]) != between_shops)
-        values = [
-            math.log(
-                (len(entries[1].get(word, ())) - own + 0.5) / totals[1]
-                / ((len(entries[0].get(word, ())) - (1 - own) + 0.5) / totals[0])
-            )
-            for word in (*mine, *theirs)
-        ]  # fmt: skip
-        evidence[pair, column] = min(2.0, max(-2.0, min(values)))
+        evidence[pair, swapped : swapped + 2] = min(most), 0.0 if mine and theirs else max(most)

@@ -26,8 +26,6 @@ from cloneproof.same.words import PLAIN, Catalogue
 
 SPREAD: Final = 0.14  # standard deviation of one item's log-odds between two entries of it
 CONTRADICTS: Final = 3.3  # |z| from which on rewards speak against one item (p < .001)
-CLEARLY: Final = 2.0  # times the share asked, from which on rewards say that too many are different
-DOUBT: Final = 0.5  # fall of the log-likelihood at the end of a 68 % interval
 
 
 class ClicksAndViews(NamedTuple):
@@ -67,22 +65,21 @@ def odds_of_different(rewards: ClicksAndViews, first: IntArray, second: IntArray
     return np.where((rewards.views[first] > 0) & (rewards.views[second] > 0), odds, 1.0)
 
 
-def different_share(odds: FloatArray) -> tuple[float, float]:
-    """Return the likeliest share of different items among pairs, and the lower end of its 68 % interval.
+def different_share(odds: FloatArray) -> float:
+    """Return the likeliest share of different items among pairs.
 
-    >>> different_share(np.full(40, 0.5))[0], different_share(np.array([8.0] * 20 + [0.4] * 5))[1] > 0.5
+    >>> different_share(np.full(40, 0.5)), different_share(np.array([8.0] * 20 + [0.4] * 5)) > 0.5
     (0.0, True)
     """
     shares = np.linspace(0, 1, 201)
     likelihood = np.log1p(shares[:, None] * (np.minimum(odds, 1e6) - 1)[None, :]).sum(axis=1)
-    best = int(likelihood.argmax())
-    return float(shares[best]), float(shares[np.flatnonzero(likelihood >= likelihood[best] - DOUBT)[0]])
+    return float(shares[int(likelihood.argmax())])
 
 
 def kept_by_rewards(odds: FloatArray, share: float) -> BoolArray:
     """Return which of the pairs that titles name stay named: all, unless rewards say that too many are different."""
-    likely, _ = different_share(odds)
-    if likely <= CLEARLY * share:
+    likely = different_share(odds)
+    if likely <= share:
         return np.ones(len(odds), bool)
     wrong = likely * odds / (1 - likely + likely * odds)
     order = np.argsort(wrong, kind="stable")
@@ -214,20 +211,8 @@ def links_of(
 ) -> Links:  # fmt: skip
     """Find the entries that are one item.
 
-    Parameters
-    ----------
-    columns : mapping
-        By name, the kind of each column (text, number or identifier) and its values.
-    owners : sequence of str
-        Whose each entry is; where all are one's, the list says less about chance.
-    new : int, optional
-        Only pairs with one of so many first entries; without it, all.
-    rewards : ClicksAndViews, optional
-        Clicks and views, which may contradict.
-    false_share : float
-        Share of wrong pairs among the named ones that is aimed at.
-    told : function
-        Told the share of the work that is done.
+    Columns are by name: the kind of each (text, number or identifier) and its values. Only pairs with one of the first
+    `new` entries are looked for; `false_share` of those named may be wrong, on average; `told` is told the progress.
     """
     names = sorted(set(owners))
     number = {name: place for place, name in enumerate(names)}
@@ -269,10 +254,9 @@ class _Judged:
             self.notes.append(
                 "sellers keep to brands here, so that different items of one seller look alike: look at the rewards too"
             )
-        place = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True))}
-        self.place = place
+        self.place = {pair: k for k, pair in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))}
         differ = (pairs.column("numbers differ") > 0) | (pairs.column("codes differ") > 0)
-        self.differing = {pair for pair, k in place.items() if differ[k]}
+        self.differing = {pair for pair, k in self.place.items() if differ[k]}
 
     def identify(self, values: Sequence[object], new: int) -> None:
         """An identifier that is equal and rare names a pair; unequal ones forbid it."""
@@ -289,11 +273,8 @@ class _Judged:
         first, second = self.pairs.first, self.pairs.second
         odds = odds_of_different(rewards, first, second)
         equal = self.pairs.column("the same words") > 0
-        matched = np.zeros(len(self.pairs), bool)
-        for *_, pairs in self.found.accounts:
-            matched[pairs] = True
         before = int(self.named.sum())
-        for kind in (equal & ~matched, ~equal & ~matched, matched):
+        for kind in (equal, ~equal):
             some = np.flatnonzero(self.named & kind)
             refused = some[~kept_by_rewards(odds[some], share)]
             self.named[refused] = False
@@ -308,49 +289,34 @@ class _Judged:
 
     def links(self) -> Links:
         """Groups of what is named, and all links with their reasons."""
-        places = np.flatnonzero(self.named)
-        ends = [(int(self.pairs.first[k]), int(self.pairs.second[k])) for k in places]
-        joining = [(one, other, float(self.score[k])) for (one, other), k in zip(ends, places, strict=True)]
-        joining += [(one, other, np.inf) for one, other in self.identified]
+        named = {pair: k for pair, k in self.place.items() if self.named[k]}
+        joining = [(*pair, float(self.score[k])) for pair, k in named.items()]
+        joining += [(*pair, np.inf) for pair in self.identified]
         groups = grouped(len(self.owners), joining, self._contradict)
         groups.sort(key=lambda group: (-len(group), group))
         group_of = {entry: number for number, group in enumerate(groups) for entry in group}
-        share = {pair: float(self.found.share[k]) for pair, k in zip(ends, places, strict=True)}
-        share |= dict.fromkeys(self.identified, 0.0)
+        share = {pair: float(self.found.share[k]) for pair, k in named.items()} | dict.fromkeys(self.identified, 0.0)
         if not shops(self.owners):  # what one seller lists twice and again is one item thrice
-            worst_of: dict[int, float] = defaultdict(float)
-            for (one, _), value in share.items():
-                worst_of[group_of.get(one, -1)] = max(worst_of[group_of.get(one, -1)], value)
-            for number, group in enumerate(groups):
-                worst = worst_of[number]
+            for group in groups:
+                worst = max(share.get(pair, 0.0) for pair in combinations(group, 2))
                 for pair in combinations(group, 2):
-                    if self.owners[pair[0]] == self.owners[pair[1]] and self._vetoed(pair) == "":
+                    if self.owners[pair[0]] == self.owners[pair[1]] and not self._vetoed(pair):
                         share.setdefault(pair, worst)
         split = {pair for pair in share if group_of.get(pair[0], -1) != group_of.get(pair[1], -2)}
-        named = tuple(self._link(pair, share[pair]) for pair in sorted(share) if pair not in split)
-        alike = [
-            (-float(self.score[k]), pair)
-            for pair, k in self.place.items()
-            if self.score[k] >= LEAST_ALIKE and pair not in share
-        ]
-        alike += [(-float(self.score[self.place[pair]]), pair) for pair in split if pair in self.place]
+        alike = sorted(
+            (-float(self.score[k]), pair) for pair, k in self.place.items()
+            if pair in split or (self.score[k] >= LEAST_ALIKE and pair not in share)
+        )  # fmt: skip
+        ends = np.column_stack([self.pairs.first, self.pairs.second])
+        accounts = [(one, other, ends[some[self.named[some]]].tolist()) for one, other, some in self.found.accounts]
         return Links(
-            named,
-            tuple(self._link(pair, self._share(pair)) for _, pair in sorted(alike)[:MOST_ALIKE]),
+            tuple(self._link(pair, share[pair]) for pair in sorted(share) if pair not in split),
+            tuple(self._link(pair, float(self.found.share[self.place[pair]])) for _, pair in alike[:MOST_ALIKE]),
             tuple(map(tuple, groups)),
-            tuple(
-                (self.names[one], self.names[other], self._ends(some))
-                for one, other, some in self.found.accounts if self.named[some].any()
-            ),
+            tuple((self.names[a], self.names[b], tuple(map(tuple, some))) for a, b, some in accounts if some),
             self.wrong,
             tuple(self.notes),
         )  # fmt: skip
-
-    def _ends(self, some: IntArray) -> tuple[tuple[int, int], ...]:
-        return tuple((int(self.pairs.first[k]), int(self.pairs.second[k])) for k in some if self.named[k])
-
-    def _share(self, pair: tuple[int, int]) -> float:
-        return float(self.found.share[self.place[pair]])
 
     def _vetoed(self, pair: tuple[int, int]) -> str:
         k = self.place.get(pair)
@@ -384,31 +350,23 @@ class _Judged:
         numbers = [spelt[0][word] for word in common if catalogue.kinds[word] != PLAIN]
         over = left_over(catalogue, one, other)
         left = [tuple(own[word] for word in words)[:MOST_WORDS] for own, words in zip(spelt, over, strict=True)]
-        for_, against = [], []
-        if pair in self.identified:
-            for_.append("the same identifier")
-        evidence = (
-            dict.fromkeys(EVIDENCE, 0.0) if k is None else dict(zip(EVIDENCE, self.pairs.evidence[k], strict=False))
+        told = dict.fromkeys(EVIDENCE, 0.0) | dict(
+            zip(EVIDENCE, () if k is None else self.pairs.evidence[k], strict=False)
         )
-        if not any(left):
-            for_.append("the same words")
-        elif evidence["within at one place"]:
-            for_.append("one stands in the other as it is")
         fillers = [catalogue.words[word] for word in (*over[0], *over[1]) if word in catalogue.fillers]
-        if fillers:
-            for_.append(f"comes and goes here: {', '.join(fillers)}")
-        if evidence["slips"] > 0:
-            for_.append("spelt almost alike")
-        if evidence["numbers differ"] > 0:
-            against.append("numbers differ")
-        if evidence["codes differ"] > 0:
-            against.append("codes differ")
-        if evidence["words that replace one another"] > 0:
-            against.append("differ in words that tell items apart here")
-        if self._vetoed(pair) == "rewards":
-            against.append("clicked differently")
-        if self._vetoed(pair) == "identifier":
-            against.append("identifiers differ")
-        return Why(
-            tuple(plain[:MOST_WORDS]), tuple(numbers[:MOST_WORDS]), left[0], left[1], tuple(for_), tuple(against)
-        )
+        for_ = {
+            "the same identifier": pair in self.identified,
+            "the same words": not any(left),
+            "one stands in the other as it is": any(left) and told["within at one place"],
+            f"comes and goes here: {', '.join(fillers)}": fillers,
+            "spelt almost alike": told["slips"] > 0,
+        }
+        against = {
+            "numbers differ": told["numbers differ"],
+            "codes differ": told["codes differ"],
+            "differ in words that tell items apart here": told["words that replace one another"],
+            "clicked differently": self._vetoed(pair) == "rewards",
+            "identifiers differ": self._vetoed(pair) == "identifier",
+        }
+        said = (tuple(reason for reason, holds in reasons.items() if holds) for reasons in (for_, against))
+        return Why(tuple(plain[:MOST_WORDS]), tuple(numbers[:MOST_WORDS]), *left, *said)

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ FILLERS: Final = frozenset((  # a hint, no more: what comes and goes is learnt f
     "bestseller", "copy", "deal", "delivery", "free", "hot", "limited", "neu", "new", "nuevo", "nuovo", "offer",
     "original", "outlet", "price", "promo", "sale", "shipping", "top",
 ))  # fmt: skip
+_WORD: Final = re.compile(r"[^\W_]+")
 _SPAN: Final = re.compile(r"[^\W_]+(?:[-./'\u2019,][^\W_]+)*")
 _CUT: Final = re.compile(r"[-/'\u2019]|\.(?!\d)|(?<!\d)\.|,(?!\d{3}\b)|(?<!\d),")
 _MARK: Final = re.compile(r"\((?:r|c|tm)\)|[\u00ae\u00a9\u2122]")
@@ -35,6 +36,7 @@ _ZEROS: Final = re.compile(r"(?<=\d)\.0+(?!\d|\.\d)")
 _NUMBER: Final = re.compile(r"\d{1,4}(?:\.\d+)?[^\W\d_]{0,4}|\d+x\d+")
 _UNSPACED: Final = re.compile(r"[぀-ヿ㐀-鿿]{3,}")  # runs of Japanese and Chinese, which have no spaces
 _SPELT: Final = 4  # letters from which on a spelling may be a slip
+_VALUE: Final = re.compile(r": \S*e[+-]")  # of a column of numbers
 _RARE: Final = 2  # entries of a word that may be another one misspelt
 
 
@@ -143,27 +145,20 @@ def _one_slip(one: str, other: str) -> bool:
     return swapped or short[start + 1 :] == long[start + 1 :]
 
 
-def number_word(value: float) -> str:
-    """Write a number to three digits, so that 19.99 and 20.00 are one price.
-
-    >>> number_word(19.99), number_word(2000.0)
-    ('20', '2e+03')
-    """
-    return f"{value:.3g}"
-
-
 @dataclass(frozen=True, eq=False)
 class Catalogue:
     """The words of each entry.
 
     entries   each entry's words in their order, as places in `words`, spellings corrected; no word twice
     written   the same with a place for each spelling
+    plain     a number for each entry, the same for those of the same words in any order and case, FILLERS apart
     words     what the places stand for, with the mark of its column before all but the first column's
     fillers   words that come and go (`with_fillers`); they count FILLED of their rarity
     """
 
     entries: list[list[int]]
     written: list[list[int]]
+    plain: IntArray
     words: list[str]
     fillers: frozenset[int] = frozenset()
 
@@ -176,7 +171,7 @@ class Catalogue:
         for place, (name, (kind, values)) in enumerate(columns.items()):
             mark = "" if place == 0 else f"{name}: "
             if kind == "number":
-                lists = [[] if value is None else [number_word(float(str(value)))] for value in values]
+                lists = [[] if value is None else [f"{float(str(value)):.3g}"] for value in values]  # 19.99 is 20
             else:
                 lists = _written_together([[] if value is None else read_words(str(value)) for value in values])
             rows = [[numbers.setdefault(mark + word, len(numbers)) for word in dict.fromkeys(words)] for words in lists]
@@ -185,8 +180,15 @@ class Catalogue:
                 counts = Counter(word for words in lists for word in set(words))
                 sound |= {numbers[mark + slip]: numbers[mark + word] for slip, word in spellings(counts).items()}
         written = written or []
+        seen: dict[object, int] = {}
+        texts = zip(*(values for _, values in columns.values()), strict=True)
+        plain_words = (
+            [sorted(w for w in _WORD.findall(str(text).casefold()) if w not in FILLERS) for text in row]
+            for row in texts
+        )
+        plain = [seen.setdefault(str(row), len(seen)) for row in plain_words]
         entries = [list(dict.fromkeys(sound.get(word, word) for word in row)) for row in written]
-        return cls(entries, written, list(numbers))
+        return cls(entries, written, np.array(plain, int), list(numbers))
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -194,7 +196,8 @@ class Catalogue:
     @cached_property
     def kinds(self) -> IntArray:
         """The kind of each word; values of number columns are numbers."""
-        return np.array([NUMBER if _is_value(word) else kind_of(word.rpartition(": ")[2]) for word in self.words], int)
+        kinds = (NUMBER if _VALUE.search(word) else kind_of(word.rpartition(": ")[2]) for word in self.words)
+        return np.fromiter(kinds, int, count=len(self.words))
 
     @cached_property
     def frequency(self) -> IntArray:
@@ -236,7 +239,7 @@ class Catalogue:
             if self.kinds[word] == PLAIN
             and (word in hints or (len(bases) > max(1, len(strange[word])) and 2 * len(bases) >= self.frequency[word]))
         }  # fmt: skip
-        return Catalogue(self.entries, self.written, self.words, frozenset(fillers))
+        return replace(self, fillers=frozenset(fillers))
 
     def matrix(self, rows: Sequence[Sequence[int]], values: FloatArray) -> Any:  # noqa: ANN401 (SciPy has no types)
         """A sparse matrix, a row an entry, with the value of each of its words."""
@@ -245,7 +248,3 @@ class Catalogue:
         ends = np.cumsum([0, *map(len, rows)])
         columns = np.fromiter((word for row in rows for word in row), np.int32, count=int(ends[-1]))
         return sparse.csr_matrix((values[columns], columns, ends), shape=(len(rows), len(self.words)))
-
-
-def _is_value(word: str) -> bool:
-    return ": " in word and "e+" in word
