@@ -25,6 +25,7 @@ from cloneproof.mechanisms.bandits import state
 from cloneproof.mechanisms.reservoir import pages, rank
 from cloneproof.mechanisms.reservoir.pages import LaboratoryState
 from cloneproof.mechanisms.reservoir.rank import SlotLevel
+from cloneproof.mechanisms.reservoir.reservoirs import Scan
 from cloneproof.mechanisms.session import Session
 
 PROOF = Path(__file__).parents[2] / "proof"
@@ -361,23 +362,23 @@ def one_search_for_all(self, name, joined=None):
     return next(iter(self.begun.values()), None) or original_segment(self, name, joined)
 
 
-def draws_of_its_own(setup):
-    return original_state(setup._replace(slots=setup.stream))
+def draws_of_its_own(self, setup):
+    return original_state(self, setup._replace(slots=setup.stream))
 
 
-def all_from_one_stream(setup):
-    return original_state(setup._replace(stream=setup.slots))
+def all_from_one_stream(self, setup):
+    return original_state(self, setup._replace(stream=setup.slots))
 
 
 def coins_of_all(mechanism, stream, keys):
     return streams.coins_of(mechanism, 0, keys)
 
 
-original_segment, original_state = Session._new_segment, segment.initial_state
+original_segment, original_state = Session._new_segment, Scan.open
 SEGMENT_FAULTS = {
     "one search for all segments": (Session, "_new_segment", one_search_for_all),
-    "draws of each segment's own": (segment, "initial_state", draws_of_its_own),
-    "one order of agents for all": (segment, "initial_state", all_from_one_stream),
+    "draws of each segment's own": (Scan, "open", draws_of_its_own),
+    "one order of agents for all": (Scan, "open", all_from_one_stream),
     "the same coins in all segments": (segment, "coins_of", coins_of_all),
 }
 

@@ -19,6 +19,7 @@ from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel
 
 if TYPE_CHECKING:
+    from cloneproof.mechanisms.bandits.state import StateSetup
     from cloneproof.mechanisms.proof import Case, Proof
     from cloneproof.runs.estimate import Evaluation
 
@@ -269,14 +270,13 @@ class Mechanism(ABC):
             return f"mechanism {self.name!r} takes no pauses where its draws are tested in blocks of pages; withdraw"
         return None
 
+    @abstractmethod
+    def open(self, setup: StateSetup) -> Any:  # noqa: ANN401 (each family has states of its own)
+        """Return the state that decides and is told rewards: in a session, in the service, in the reference."""
+
+    @abstractmethod
     def law(self, job: Job) -> Evaluation | str:
         """Return everybody's exact payoff and the regret in a market without segments; or a sentence why not."""
-        from cloneproof.mechanisms.committing import law as committing
-        from cloneproof.mechanisms.expectations import law_or_reason
-        from cloneproof.mechanisms.reservoir import law as reservoir
-
-        family = reservoir if self.draws else committing
-        return law_or_reason(lambda: family.law(self, job))
 
     @abstractmethod
     def facts(self, setting: Setting) -> Facts:
@@ -284,32 +284,24 @@ class Mechanism(ABC):
 
     def proof(self, case: Case) -> Proof:
         """Return what is proven of an agent's lists, whatever the others are and register."""
-        from cloneproof.mechanisms.bandits import proof as bandits
-        from cloneproof.mechanisms.committing import proof as committing
-        from cloneproof.mechanisms.proof import in_every_segment
-        from cloneproof.mechanisms.reservoir import proof as reservoir
+        if not case.market.segments:
+            return self.proof_in_one(case)
+        parts = case.market.by_segment.items()
+        from cloneproof.mechanisms.proof import in_every_segment  # late: it is about mechanisms
 
-        if case.market.segments:
-            parts = case.market.by_segment.items()
-            return in_every_segment(
-                {name: self.in_segment(name).proof(replace(case, market=own)) for name, own in parts}
-            )
-        above = self.rules[0]
-        explores = above.uniform or (above.index == "mean" and above.explore > 0)
-        known = reservoir.proof if self.draws else committing.proof if explores else bandits.proof
-        return known(self, case)
+        return in_every_segment({name: self.in_segment(name).proof(replace(case, market=own)) for name, own in parts})
+
+    @abstractmethod
+    def proof_in_one(self, case: Case) -> Proof:
+        """Return what is proven in a market without segments."""
 
     def runs(self, job: Job) -> Kernel | None:
         """Return what plays many runs of a job in compiled code; None if nothing does, or one segment after another."""
-        from cloneproof.mechanisms.bandits.kernel import bandit_kernel  # late: kernels read what is defined here
-        from cloneproof.mechanisms.committing.kernel import block_kernel
-        from cloneproof.mechanisms.reservoir.kernel import reservoir_kernel
+        return None if job.market.segments else self.kernel(job)
 
-        if job.market.segments:
-            return None
-        if self.draws:
-            return reservoir_kernel(self, job)
-        return block_kernel(self, job) or bandit_kernel(self, job)
+    @abstractmethod
+    def kernel(self, job: Job) -> Kernel | None:
+        """Return what plays a market without segments."""
 
     def in_segment(self, name: str) -> Mechanism:
         """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 from cloneproof._lib.randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError, brief
-from cloneproof.mechanisms.bandits.state import OneLevelState, SlotState, StateSetup, TwoLevelState
+from cloneproof.mechanisms.bandits.state import StateSetup
 from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.registration import Allocation, Page, Pauses, Registration, Withdrawals
-from cloneproof.mechanisms.reservoir.pages import LaboratoryState
 from cloneproof.mechanisms.segments import SegmentedMechanism
-from cloneproof.mechanisms.slate import Attention, places_of, slate_state
+from cloneproof.mechanisms.slate import Attention, places_of
 from cloneproof.mechanisms.streams import (
     COINS_STREAM,
     END_STREAM,
@@ -72,16 +71,6 @@ def segments_mechanism(value: object, segments: Mapping[str, float]) -> Mechanis
     return mechanism
 
 
-def initial_state(setup: StateSetup) -> Any:  # noqa: ANN401 (of any mechanism)
-    """Return the state of a mechanism of one arm a round, before its first round."""
-    mechanism = setup.mechanism
-    if not mechanism.flat:
-        return TwoLevelState(setup)
-    if mechanism.streams:
-        return LaboratoryState(setup)
-    return (SlotState if mechanism.scans or (mechanism.draws and mechanism.ranks_slots) else OneLevelState)(setup)
-
-
 class Segment:
     """What a session keeps of a segment from its first decision on.
 
@@ -117,22 +106,20 @@ class Segment:
         self.coins = coins_of(self.mechanism, substream(own, COINS_STREAM), registration.agent_keys)
         self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn, pauses)
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
-        self._setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals)
+        self._setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals, attention=attention)
         self.epoch, self.chances = 0, list[float | None]()
         self.state: Any
-        if self.places:
-            self.state = slate_state(self._setup, attention)
-        elif self.mechanism.in_epochs:
+        if self.mechanism.in_epochs:
             self._begin_epoch(1)
         else:
-            self.state = initial_state(self._setup)
+            self.state = self.mechanism.open(self._setup)
 
     def _begin_epoch(self, epoch: int) -> None:
         """Go on with the exploration of an epoch, and statistics of its own; waiting rounds go on."""
         whole = self.mechanism
         assert isinstance(whole, Committing)
         own = replace(whole, arm_rounds=whole.rounds_of(epoch), power=None)
-        state = initial_state(self._setup._replace(mechanism=own, first=epoch))
+        state = own.open(self._setup._replace(mechanism=own, first=epoch))
         if self.epoch:
             state.neutral = self.state.neutral
         self.epoch, self.state = epoch, state
@@ -164,7 +151,7 @@ class Segment:
     def copied_state(self) -> Any:  # noqa: ANN401
         """Return a copy of the state, to try a round of one arm on."""
         gone = replace(self.withdrawals, out=set(self.withdrawals.out))
-        state = initial_state(self._setup._replace(registration=self.registration, withdrawals=gone))
+        state = self.mechanism.open(self._setup._replace(registration=self.registration, withdrawals=gone))
         state.leave_out()
         state.restore(self.state.to_dict())
         return state

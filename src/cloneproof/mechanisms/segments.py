@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from cloneproof._lib.checks import known
 from cloneproof.errors import MechanismError
@@ -17,6 +17,12 @@ from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Evaluation, summed
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.bandits.state import StateSetup
+    from cloneproof.mechanisms.proof import Case, Proof
+    from cloneproof.runs.job import Job
+    from cloneproof.runs.kernel import Kernel
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,18 @@ class SegmentedMechanism(Mechanism):
 
     def facts(self, setting: Setting) -> Facts:
         return self._first.facts(setting)
+
+    def open(self, setup: StateSetup) -> Any:  # noqa: ANN401
+        raise NotImplementedError("each segment opens its own")
+
+    def law(self, job: Job) -> Evaluation | str:
+        return self._first.law(job)
+
+    def proof_in_one(self, case: Case) -> Proof:
+        return self._first.proof_in_one(case)
+
+    def kernel(self, job: Job) -> Kernel | None:
+        return self._first.kernel(job)
 
     def in_segment(self, name: str) -> Mechanism:
         return self.by_segment[known(name, self.by_segment, "segment", MechanismError)]

@@ -1,8 +1,4 @@
-"""What fills a page of several places.
-
-*The usual bandits*, and those of two levels, fill the page by priority (`ranked`). The reservoirs on pages are in
-`laboratory`.
-"""
+"""Places of a page: which mechanisms fill several, and the attention of each."""
 
 from __future__ import annotations
 
@@ -11,14 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from cloneproof._lib.checks import count
 from cloneproof.errors import MechanismError, SessionError
 from cloneproof.market.positions import MOST_PLACES, checked_positions, places_by_segment
-from cloneproof.mechanisms.bandits.pages import TopAgentsState, TopArmsState
-from cloneproof.mechanisms.bandits.state import StateSetup
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.reservoir.pages import LaboratoryState
 
 Attention = int | tuple[float, ...]  # how many places, or the attention of each
 SessionPlaces = int | Sequence[float] | Mapping[str, int | Sequence[float]]
-SlateState = LaboratoryState | TopArmsState | TopAgentsState
 
 
 def check_takes_positions(mechanism: Mechanism) -> None:
@@ -55,12 +47,3 @@ def places_of(attention: Attention) -> int:
 def seen_places(attention: Attention) -> int:
     """Return how many places somebody sees."""
     return attention if isinstance(attention, int) else sum(weight > 0 for weight in attention)
-
-
-def slate_state(setup: StateSetup, attention: Attention) -> SlateState:
-    """Return the state of a mechanism that fills pages of these places."""
-    mechanism, places = setup.mechanism, places_of(attention)
-    if not mechanism.draws:
-        counted = (1.0,) * attention if isinstance(attention, int) else attention
-        return (TopArmsState if mechanism.flat else TopAgentsState)(setup, counted)
-    return LaboratoryState(setup, places, None if isinstance(attention, int) else attention)

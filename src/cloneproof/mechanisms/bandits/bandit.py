@@ -7,13 +7,26 @@ one counts once it has come.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cloneproof.errors import MechanismError, brief
+from cloneproof.mechanisms.bandits.kernel import bandit_kernel
+from cloneproof.mechanisms.bandits.pages import TopAgentsState, TopArmsState
+from cloneproof.mechanisms.bandits.proof import proof as bandit_proof
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.bandits.rules import rule_to_dict
+from cloneproof.mechanisms.bandits.state import OneLevelState, StateSetup, TwoLevelState
+from cloneproof.mechanisms.committing.law import law as committing_law
+from cloneproof.mechanisms.committing.proof import proof as committing_proof
+from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import ANEW, Compared, Facts, Setting, items_of
 from cloneproof.mechanisms.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.proof import Case, Proof
+    from cloneproof.runs.estimate import Evaluation
+    from cloneproof.runs.job import Job
+    from cloneproof.runs.kernel import Kernel
 
 BONUSES = (
     "Every arm is tried again when its bonus has grown enough, and a copy starts with a bonus of its own. Copies shift "
@@ -63,6 +76,21 @@ class Bandit(Mechanism):
             by_arm=self.agent is None,
             why_copies_pay=BONUSES if self.arm.index == "ucb" else ANEW,
         )
+
+    def open(self, setup: StateSetup) -> OneLevelState | TwoLevelState:
+        if setup.attention:
+            attention = (1.0,) * setup.attention if isinstance(setup.attention, int) else setup.attention
+            return (TopArmsState if self.agent is None else TopAgentsState)(setup, attention)
+        return (OneLevelState if self.agent is None else TwoLevelState)(setup)
+
+    def law(self, job: Job) -> Evaluation | str:
+        return law_or_reason(lambda: committing_law(self, job))
+
+    def proof_in_one(self, case: Case) -> Proof:
+        return (committing_proof if self.rules[0].uniform else bandit_proof)(self, case)
+
+    def kernel(self, job: Job) -> Kernel | None:
+        return bandit_kernel(self, job)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the mechanism as data; a level with a user's own function is None."""

@@ -20,6 +20,7 @@ from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.registration import Allocation, Registration, Withdrawals
 from cloneproof.mechanisms.reservoir.rank import SlotLevel, agent_slots, drawn_order, timetable
+from cloneproof.mechanisms.slate import Attention
 from cloneproof.mechanisms.streams import (
     COIN_STREAM,
     CONTEST_PLACE,
@@ -30,7 +31,7 @@ from cloneproof.mechanisms.streams import (
 
 
 class StateSetup(NamedTuple):
-    """All that a state is made of. Versions of its levels count from `first`.
+    """All that a state is made of. Versions of its levels count from `first`; `attention` is that of a page's places.
 
     What slots hold is drawn from `slots`, which all segments of a session share; all else comes from `stream`.
     """
@@ -42,6 +43,7 @@ class StateSetup(NamedTuple):
     slots: Stream
     withdrawals: Withdrawals
     first: int = 0
+    attention: Attention = 0
 
 
 class RunningState:
@@ -278,7 +280,7 @@ class TwoLevelState(RunningState):
     """
 
     def __init__(self, setup: StateSetup) -> None:
-        mechanism, registration, _, stream, slots, withdrawals, first = setup
+        mechanism, registration, _, stream, slots, withdrawals, first, _ = setup
         above, arm = mechanism.rules
         self.withdrawals = withdrawals
         self.mechanism, self.registration, self.on_slots = mechanism, registration, mechanism.draws > 0

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, NamedTuple, get_args
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, get_args
 
 from cloneproof._lib.checks import one_of
 from cloneproof._lib.discovery import formula
@@ -20,8 +20,16 @@ from cloneproof.bounds import doubling_arm_rounds
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.bandits.rule import Choice, Order, PriorityInputs, Rule, positive, rounds_number
 from cloneproof.mechanisms.bandits.rules import uniform
+from cloneproof.mechanisms.bandits.state import OneLevelState, StateSetup, TwoLevelState
+from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import ANEW, AwardStart, Compared, Facts, Setting, items_of
 from cloneproof.mechanisms.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.proof import Case, Proof
+    from cloneproof.runs.estimate import Evaluation
+    from cloneproof.runs.job import Job
+    from cloneproof.runs.kernel import Kernel
 
 TRIALS = (
     "The agents compete by their average over a trial of {:,} rounds, exploration included. Honest exploration gives "
@@ -156,6 +164,25 @@ class Committing(Mechanism):
             because="providers do not compete for rounds" if self.uniform else "",
             why_copies_pay=TRIALS.format(self.agent_rounds) if uneven else FORGOTTEN if commits else ANEW,
         )
+
+    def open(self, setup: StateSetup) -> OneLevelState | TwoLevelState:
+        return (OneLevelState if self.agent is None else TwoLevelState)(setup)
+
+    def law(self, job: Job) -> Evaluation | str:
+        from cloneproof.mechanisms.committing.law import law  # late: it reads what is defined here
+
+        return law_or_reason(lambda: law(self, job))
+
+    def proof_in_one(self, case: Case) -> Proof:
+        from cloneproof.mechanisms.committing.proof import proof
+
+        return proof(self, case)
+
+    def kernel(self, job: Job) -> Kernel | None:
+        from cloneproof.mechanisms.bandits.kernel import bandit_kernel
+        from cloneproof.mechanisms.committing.kernel import block_kernel
+
+        return block_kernel(self, job) or bandit_kernel(self, job)
 
     def rounds_of(self, epoch: int) -> int:
         """Return the rounds per arm of an epoch, from 1: the paper's formula, but at least 1."""

@@ -39,6 +39,7 @@ from cloneproof._lib.ticks import ONE, written
 from cloneproof.mechanisms.bandits.levels import level_stream
 from cloneproof.mechanisms.bandits.state import RunningState, StateSetup, known_chance
 from cloneproof.mechanisms.registration import Allocation, Page, Registration, nobody_left
+from cloneproof.mechanisms.slate import places_of
 from cloneproof.mechanisms.streams import COIN_STREAM, LEVELS_STREAM, ORDER_STREAM, SLOT_STREAM
 
 
@@ -85,7 +86,8 @@ class LaboratoryState(RunningState):
     saved = "draw", "known", "levels", "clicks", "score", "views", "block", "missing", "waited"
     saved_of_joiners = "order", "joiners", "tried", "begun", "end"
 
-    def __init__(self, setup: StateSetup, places: int = 0, attention: Sequence[float] | None = None) -> None:
+    def __init__(self, setup: StateSetup) -> None:
+        places, attention = places_of(setup.attention), None if isinstance(setup.attention, int) else setup.attention
         rule, registration, keys = setup.mechanism.arm, setup.registration, setup.registration.agent_keys
         self.rule, self.registration, self.withdrawals = rule, registration, setup.withdrawals
         first, slots = registration.first, rule.slots

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from cloneproof._lib.checks import HORIZON_LIMIT, count, number_in, one_of
 from cloneproof._lib.discovery import formula
@@ -17,9 +17,18 @@ from cloneproof._lib.schedules import bar_of
 from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, Slots, positive, rounds_number
 from cloneproof.mechanisms.bandits.rules import steady_kl_index, steady_kl_ucb, steady_ucb
+from cloneproof.mechanisms.bandits.state import RunningState, SlotState, StateSetup, TwoLevelState
 from cloneproof.mechanisms.committing.committing import average
+from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.reservoir.pages import LaboratoryState
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.proof import Case, Proof
+    from cloneproof.runs.estimate import Evaluation
+    from cloneproof.runs.job import Job
+    from cloneproof.runs.kernel import Kernel
 
 ContestBy = Literal["kl-ucb", "ucb"]
 LOWEST_BAR = 1e-9  # so that a click earns a billion points at most
@@ -34,6 +43,24 @@ def equal(inputs: PriorityInputs) -> float:
 
 class Reservoir(Mechanism):
     """Base of the five; each is a frozen dataclass of numbers."""
+
+    def open(self, setup: StateSetup) -> RunningState:
+        return SlotState(setup)
+
+    def law(self, job: Job) -> Evaluation | str:
+        from cloneproof.mechanisms.reservoir.law import law  # late: it reads what is defined here
+
+        return law_or_reason(lambda: law(self, job))
+
+    def proof_in_one(self, case: Case) -> Proof:
+        from cloneproof.mechanisms.reservoir.proof import proof
+
+        return proof(self, case)
+
+    def kernel(self, job: Job) -> Kernel | None:
+        from cloneproof.mechanisms.reservoir.kernel import reservoir_kernel
+
+        return reservoir_kernel(self, job)
 
     def facts(self, setting: Setting) -> Facts:
         from cloneproof.mechanisms.reservoir.facts import reservoir_facts  # late: it reads what is defined here
@@ -102,6 +129,9 @@ class Scan(_Tests):
 
     kind: ClassVar[str] = "reservoir"
 
+    def open(self, setup: StateSetup) -> RunningState:
+        return LaboratoryState(setup) if setup.attention else SlotState(setup)
+
 
 @dataclass(frozen=True)
 class Contest(_Tests):
@@ -137,6 +167,9 @@ class Contest(_Tests):
         if self.contest == "ucb":
             return steady_ucb(self.horizon, self.constant, before, coins=self.coins)
         return steady_kl_ucb(self.horizon, self.constant, before)
+
+    def open(self, setup: StateSetup) -> RunningState:
+        return TwoLevelState(setup)
 
     @property
     def counts_all(self) -> bool:
@@ -236,3 +269,6 @@ class Streams(Reservoir):
     def arm(self) -> Rule:
         slots = Slots(self.blocks, streams=True)
         return Rule("streams", equal, explore=self.rotations, binarise=True, slots=slots)
+
+    def open(self, setup: StateSetup) -> RunningState:
+        return LaboratoryState(setup)
