@@ -32,7 +32,7 @@ from pathlib import Path
 
 import cloneproof as cp
 from cloneproof._lib.sections import Section, Table
-from cloneproof.audits.copy_vectors import grid, ladders
+from cloneproof.audits.deviations import grid, ladders
 from cloneproof.audits.question import audit_cases
 from cloneproof.audits.race import race
 from cloneproof.audits.race_state import RaceEntry

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import cloneproof as cp
-from cloneproof.audits.copy_vectors import OriginalKinds, neighbours
+from cloneproof.audits.deviations import OriginalKinds, neighbours
 from cloneproof.audits.question import audit_case
 from cloneproof.audits.race import race
 from cloneproof.audits.race_state import HALF, LOOKS, NONE, Race, RaceEntry

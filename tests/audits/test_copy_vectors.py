@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof.audits.copy_vectors import (
+from cloneproof.audits.deviations import (
     OriginalKinds,
     all_below,
     grid,

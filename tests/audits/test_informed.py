@@ -12,7 +12,7 @@ import cloneproof as cp
 from cloneproof._lib.clock import budget_clock
 from cloneproof.audits.deviations import BOTH, Split, named_prior, realised_means
 from cloneproof.audits.gain import exact_payoffs
-from cloneproof.audits.informed import ACCURACIES, exact_naming, sampled_naming
+from cloneproof.audits.other_deviations import ACCURACIES, exact_naming, sampled_naming
 from cloneproof.audits.question import audit_case
 from cloneproof.runs.deadline import Deadline
 

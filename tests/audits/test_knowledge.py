@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import cloneproof as cp
-from cloneproof.audits.informed import knowledge_gain
+from cloneproof.audits.other_deviations import knowledge_gain
 from cloneproof.audits.question import audit_case
 from cloneproof.runs.deadline import Deadline
 from support.rule_checks import steady_as_declared

@@ -3,8 +3,7 @@
 import pytest
 
 import cloneproof as cp
-from cloneproof.audits.copy_vectors import OriginalKinds
-from cloneproof.audits.deviations import splits
+from cloneproof.audits.deviations import OriginalKinds, splits
 from cloneproof.report.page import html_page
 from cloneproof.report.words import NARROW, percent, scope_sentences, verdict_sentence
 

@@ -24,8 +24,7 @@ from cloneproof.advice.regret import (
     regret_of,
 )
 from cloneproof.audits.audit import audit
-from cloneproof.audits.copy_vectors import CopyVector
-from cloneproof.audits.deviations import BOTH, CopiesOf, Names, Split, honesty, named_prior
+from cloneproof.audits.deviations import BOTH, CopiesOf, CopyVector, Names, Split, honesty, named_prior
 from cloneproof.audits.gain import Finding, compared, exact_payoffs, gain_columns
 from cloneproof.audits.question import audit_case
 from cloneproof.bounds import second_account_floor

@@ -23,8 +23,7 @@ from cloneproof._lib.clock import is_counted
 from cloneproof.advice.assessment import ONE_PLACE, tuned_mechanisms
 from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, FrontierRow, Promise
 from cloneproof.advice.regret import best_reward, computed_or_none
-from cloneproof.audits.copy_vectors import CopyVector
-from cloneproof.audits.deviations import CopiesOf, Names, World, honesty
+from cloneproof.audits.deviations import CopiesOf, CopyVector, Names, World, honesty
 from cloneproof.audits.gain import gain_columns, world_rows
 from cloneproof.audits.question import audit_case
 from cloneproof.errors import CloneproofError

@@ -19,8 +19,7 @@ from dataclasses import replace
 
 from cloneproof._lib.clock import budget_clock, is_counted, wall_time
 from cloneproof.audits.conclusion import conclude
-from cloneproof.audits.informed import BEFORE, asks_for_ceiling, with_knowledge
-from cloneproof.audits.other_deviations import SAMPLED, OtherDeviations
+from cloneproof.audits.other_deviations import BEFORE, SAMPLED, OtherDeviations, asks_for_ceiling, with_knowledge
 from cloneproof.audits.question import AlsoName, Auditable, OpponentsName, Question, checked_question
 from cloneproof.audits.result import Audit
 from cloneproof.audits.search_result import FoundDeviations, KnownArguments, after_search, before_search

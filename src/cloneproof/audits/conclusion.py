@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cloneproof.audits.copy_vectors import CopyVector
+from cloneproof.audits.deviations import CopyVector
 from cloneproof.audits.gain import Finding
 from cloneproof.audits.other_deviations import OtherDeviations
 from cloneproof.audits.question import Question

@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from cloneproof._lib.checks import count, number_in, whole
 from cloneproof._lib.tables import Tabular
-from cloneproof.audits.copy_vectors import CopyVector, grid, kinds_of
-from cloneproof.audits.deviations import CopiesOf
+from cloneproof.audits.deviations import CopiesOf, CopyVector, grid, kinds_of
 from cloneproof.audits.gain import PairedSampling, sampled_gain
 from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import ExactEngine, evaluate, exact_evaluations

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from cloneproof._lib.checks import number_in, one_of
-from cloneproof.audits.copy_vectors import CopyVector, OriginalKinds, kinds_of
-from cloneproof.audits.deviations import CopiesOf
+from cloneproof.audits.deviations import CopiesOf, CopyVector, OriginalKinds, kinds_of
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
 from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.market.segments import MeanLaw

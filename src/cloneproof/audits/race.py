@@ -20,8 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 
-from cloneproof.audits.copy_vectors import CopyVector, neighbours
-from cloneproof.audits.deviations import CopiesOf
+from cloneproof.audits.deviations import CopiesOf, CopyVector, neighbours
 from cloneproof.audits.gain import PairedSampling, Payoff, sampled_gain
 from cloneproof.audits.question import AuditCase
 from cloneproof.audits.race_state import (

@@ -44,7 +44,7 @@ import numpy as np
 from cloneproof._lib.arrays import FloatArray
 from cloneproof._lib.clock import now
 from cloneproof._lib.randomness import substream
-from cloneproof.audits.copy_vectors import CopyVector
+from cloneproof.audits.deviations import CopyVector
 from cloneproof.audits.gain import PairedSampling, PassLength, sampled_gain
 from cloneproof.audits.question import AuditCase
 from cloneproof.audits.search_result import SampledDeviation, Witness, does_not_pay, pays

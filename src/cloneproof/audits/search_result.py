@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
-from cloneproof.audits.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
-from cloneproof.audits.deviations import CopiesOf
+from cloneproof.audits.deviations import CopiesOf, CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.audits.gain import Finding, Payoff
 from cloneproof.audits.question import AuditCase, Question, most_earned
 from cloneproof.evaluation.evaluate import ExactEngine

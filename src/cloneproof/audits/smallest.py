@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cloneproof._lib.clock import budget_clock
-from cloneproof.audits.copy_vectors import CopyVector
-from cloneproof.audits.deviations import CopiesOf, honesty
+from cloneproof.audits.deviations import CopiesOf, CopyVector, honesty
 from cloneproof.audits.gain import PairedSampling, compared, exact_gain, exact_payoffs, sampled_gain
 from cloneproof.audits.question import Question
 from cloneproof.audits.result import Audit

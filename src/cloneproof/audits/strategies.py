@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
-from cloneproof.audits.copy_vectors import CopyVector, OriginalKinds, grid, ladders
+from cloneproof.audits.deviations import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.audits.gain import compared, exact_payoffs, payoff_of
 from cloneproof.audits.question import AuditCase, Question
 from cloneproof.audits.race import race

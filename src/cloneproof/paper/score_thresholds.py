@@ -38,12 +38,13 @@ class TwoPhases:
     def of(cls, market: Market, mechanism: Mechanism, agent: str) -> TwoPhases:
         """Return the game of one agent: bernoulli or deterministic rewards, and a horizon beyond the trial."""
         priors = tuple(exact_points(prior, 0) for prior in next(a for a in market.agents if a.name == agent).priors)
-        award = market.horizon - len(market.agents) * mechanism.agent_rounds
+        trial = mechanism.parameters["agent_rounds"]
+        award = market.horizon - len(market.agents) * trial
         assert award > 0
         means = {value for atoms in priors for value, _ in atoms}
         coins = market.family.law == "coin"
         rewards = Bernoulli() if coins else Deterministic.of(means)
-        return cls(float(market.share), priors, Phases(mechanism, mechanism.agent_rounds, award), rewards)
+        return cls(float(market.share), priors, Phases(mechanism, trial, award), rewards)
 
 
 @dataclass(frozen=True)

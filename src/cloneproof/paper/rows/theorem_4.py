@@ -24,8 +24,7 @@ import numpy as np
 from scipy.stats import binom
 
 from cloneproof.audits.audit import audit
-from cloneproof.audits.copy_vectors import CopyVector
-from cloneproof.audits.deviations import CopiesOf
+from cloneproof.audits.deviations import CopiesOf, CopyVector
 from cloneproof.audits.result import Audit
 from cloneproof.audits.search_result import Witness
 from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
