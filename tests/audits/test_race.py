@@ -11,7 +11,6 @@ from cloneproof.audits.question import audit_case, audit_cases
 from cloneproof.audits.race import in_order, race
 from cloneproof.audits.race_state import RaceEntry, confirmation_level
 from cloneproof.evaluation import search
-from cloneproof.mechanisms.own.black_box import black_box_outcomes
 from cloneproof.report.words import verdict_sentence
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.sampler import kernel_outcomes
@@ -133,7 +132,7 @@ def test_the_first_list_of_a_black_box_needs_no_fresh_pairs_and_the_levels_still
     planned = [RaceEntry(case, (number,)) for number in range(2, 40)]
     first, *others = in_order(planned)
     assert first.copies == (5,)  # 2.5 times as many arms as bo has
-    state = race_state.Race(0.0, 7, 0.01, [first, *others], 64, Deadline(), None, black_box_outcomes)
+    state = race_state.Race(0.0, 7, 0.01, [first, *others], 64, Deadline(), None)
     assert state.look_level(first) == confirmation_level(0.01, 1)
     assert state.next_rank == 2
     later = sum(confirmation_level(0.01, rank) for rank in range(state.next_rank, 10**5))
