@@ -2,15 +2,13 @@
 
 `{public-names}` takes a module and documents what is in its `__all__`: `:room: market` keeps the names that are defined
 in that room, `:but:` leaves those of a room out. `{public-modules}` does so for each module in a package's `__all__`.
-`{parts}` takes a package of parts, one file each (rules, scores, restarts, ..), and documents the function or the
-classes of each file. A name of `cp` that no page documents is a warning, and so fails the build.
+A name of `cp` that no page documents is a warning, and so fails the build.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 from types import ModuleType
 from typing import ClassVar
 
@@ -98,25 +96,6 @@ class PublicModules(_Autodoc):
         return lines
 
 
-class Parts(_Autodoc):
-    """`{parts} PACKAGE`: the function of each file's name, or else its classes; not those of a module of `cp`."""
-
-    def markdown(self, module: ModuleType) -> list[str]:
-        found: list[tuple[str, object]] = []
-        elsewhere = [thing for public in _public_modules(cloneproof) for _, thing in _face(public)]
-        for info in pkgutil.iter_modules(module.__path__):
-            file = importlib.import_module(f"{module.__name__}.{info.name}")
-            defined = {name: thing for name, thing in vars(file).items() if _defined_in(file, thing)}
-            if info.name in defined:
-                defined = {info.name: defined[info.name]}
-            found += [
-                (f"{file.__name__}.{name}", thing)
-                for name, thing in defined.items()
-                if name[0] != "_" and not any(thing is other for other in elsewhere)
-            ]
-        return documented(found)
-
-
 def _public(module: ModuleType) -> list[tuple[str, object]]:
     """What a module shows: its `__all__`, or else the classes and functions that it defines; no modules."""
     names = getattr(module, "__all__", None)
@@ -167,7 +146,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
     app.add_directive("public-names", PublicNames)
     app.add_directive("public-modules", PublicModules)
-    app.add_directive("parts", Parts)
     app.connect("autodoc-process-signature", _without_factories)
     app.connect("build-finished", _check_complete)
     return {"parallel_read_safe": True}
