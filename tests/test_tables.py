@@ -41,7 +41,7 @@ def test_every_result_is_json(results):
     data = results["audit"].to_dict()
     assert list(data) == [
         "verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst", "tried",
-        "also", "limits", "informed", "not_computed", "notes",
+        "also", "informed", "not_computed", "notes",
         "interrupted", "gain_at_most",
     ]  # fmt: skip
     assert list(data["worst"]) == [

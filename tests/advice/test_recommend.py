@@ -13,7 +13,7 @@ from scipy.stats import beta
 
 import cloneproof as cp
 from cloneproof._lib.clock import budget_clock, is_counted, wall_clock
-from cloneproof._lib.sections import Facts
+from cloneproof._lib.sections import Tiles
 from cloneproof.advice.assessment import DECLARED, tuned_mechanisms
 from cloneproof.advice.assumptions import largest_gain, market_of_bests, true_markets, wrong_declarations
 from cloneproof.advice.recommendation import terms_toml
@@ -290,7 +290,7 @@ def test_an_unsettled_answer_names_candidates_and_crowns_none(creators):
         "give more time (`--seconds`), or run the first: it is as safe",
     ) in (findings.parts[0].rows)
     assert str(open_question).startswith("Not settled: reservoir-contest or reservoir or mine\n")
-    assert not any(isinstance(part, Facts) for part in first.parts)  # what the choice costs in large type
+    assert not any(isinstance(part, Tiles) for part in first.parts)  # what the choice costs in large type
     assert second.title == "reservoir-contest, the cheapest as far as is known"
     assert repr(open_question) == "Recommendation(not settled: 'reservoir-contest' or 'reservoir' or 'mine', fits=True)"
     unknown = replace(open_question, ranked=(), fits=False)

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from cloneproof.paper.findings import Setting, rows
+from cloneproof.paper.findings import RowSetting, rows
 from support.browser import printed, shown, sticking_out, visit
 from support.sizes import LONG
 
@@ -67,7 +67,7 @@ def test_the_whole_page(tmp_path, browser):
         assert row["checks"], name
     assert "seconds" not in (tmp_path / "results.json").read_text()
 
-    again = rows()["theorem-1-h-ucb"].run(Setting("quick")).to_dict()
+    again = rows()["theorem-1-h-ucb"].run(RowSetting("quick")).to_dict()
     assert json.loads(json.dumps(again)).items() <= results["rows"]["theorem-1-h-ucb"].items()
     the_page(browser, tmp_path, results)
 

@@ -3,7 +3,7 @@
 import pytest
 
 import cloneproof as cp
-from cloneproof.paper.findings import Setting, rows
+from cloneproof.paper.findings import RowSetting, rows
 from cloneproof.paper.rows import theorem_2
 from cloneproof.paper.trp import rule_a, rule_c
 
@@ -35,14 +35,14 @@ def failed(findings):
     ],
 )
 def test_a_broken_mechanism_changes_the_verdict(name, broken, statements):
-    found = rows()[name].run(Setting("quick", make=broken))
+    found = rows()[name].run(RowSetting("quick", make=broken))
     assert found.verdict == "refuted as stated"
     assert all(any(statement in one for one in failed(found)) for statement in statements)
 
 
 @pytest.mark.usefixtures("fewer_seeds")
 def test_theorem_2_an_arm_rule_that_can_be_gamed_is_noticed():
-    good, bad = Setting("quick"), Setting("quick", make=lambda name, **options: cp.mechanism("ucb1"))
+    good, bad = RowSetting("quick"), RowSetting("quick", make=lambda name, **options: cp.mechanism("ucb1"))
     assert theorem_2.Favouring(good).works is True
     assert theorem_2.Favouring(bad).works is False
 

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 import cloneproof as cp
-from cloneproof.paper.findings import Findings, Setting, rows
+from cloneproof.paper.findings import Findings, RowSetting, rows
 from cloneproof.paper.rows import open_problem, proposition_1, theorem_1_ucb1, theorem_2, theorem_3
 from cloneproof.paper.rows.theorem_4 import harder_attacks
 from cloneproof.paper.trp import best_or_uniform, necessity, trials
@@ -55,7 +55,7 @@ def found(name, swap=None):
         made = swap(asked, parameters) if swap else None
         return cp.mechanism(asked, **parameters) if made is None else made
 
-    return rows()[name].run(Setting("quick", make=make))
+    return rows()[name].run(RowSetting("quick", make=make))
 
 
 as_it_is = cache(found)
@@ -77,7 +77,7 @@ def fewer_cases(monkeypatch, fewer_seeds):
 
 @cache
 def few_trials():
-    return list(trials(Setting("quick"), 5))
+    return list(trials(RowSetting("quick"), 5))
 
 
 long = pytest.mark.skipif(not LONG, reason="make test-long")
@@ -191,7 +191,7 @@ def rule_a_without_its_exception(arms, horizon):
 
 def test_theorem_4_fails_against_its_defences_too():
     """Declared L and L read off, every order, the theorem's m and the proof's."""
-    defended = {(case.factor, case.order): case for case in harder_attacks(Setting("quick"))}
+    defended = {(case.factor, case.order): case for case in harder_attacks(RowSetting("quick"))}
     payoffs = {key: tuple(e.value for e in (c.honest, c.declared, c.read_off)) for key, c in defended.items()}
     for order in ("round-robin", "index"):
         assert payoffs[2, order] == pytest.approx((1000, 1955, 1905.5))

@@ -9,7 +9,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._lib.findings import WithFindings
-from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Result, Section, Table, Verbatim
+from cloneproof._lib.sections import Figure, Paragraph, Points, Result, Section, Table, Tiles, Verbatim
 from cloneproof._lib.tables import Tabular
 from cloneproof.advice.recommendation import FrontierRow
 from cloneproof.report.page import _draw, html_page
@@ -39,7 +39,7 @@ def pieces(section):
                 yield from (part.lead, part.text)
             case Points():
                 yield from (words for item in part.items for words in (item.lead, item.text))
-            case Facts():
+            case Tiles():
                 yield from (word for row in part.rows for word in row)
             case Table():
                 yield from (part.caption, *part.columns, *(cell for row in part.rows for cell in row))

@@ -34,7 +34,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Tiles:
     """Names and their values, with a remark each (which may be empty); a page shows `large` ones in large type."""
 
     rows: tuple[tuple[str, str, str], ...]
@@ -98,7 +98,7 @@ class Verbatim:
     kind: ClassVar[str] = "verbatim"
 
 
-SectionPart = Paragraph | Points | Facts | Table | Figure | Verbatim
+SectionPart = Paragraph | Points | Tiles | Table | Figure | Verbatim
 
 
 @dataclass(frozen=True)

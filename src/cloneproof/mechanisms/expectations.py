@@ -24,7 +24,7 @@ SAME = 1e-6  # a distance of coins that counts as proven: payoffs within a rewar
 FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
 ARM_ROUNDING = 2.0**-51  # by which the power of a distribution function may be wrong for each arm
 
-Registered = tuple[tuple[CopiedOriginal, ...], ...]  # of each agent
+RegisteredOriginals = tuple[tuple[CopiedOriginal, ...], ...]  # of each agent
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Expectations:
 
     market: Market
     copies: FullCopies
-    earned: Callable[[Registered], Sequence[float]]
+    earned: Callable[[RegisteredOriginals], Sequence[float]]
     of_arms: bool = False
 
     @property

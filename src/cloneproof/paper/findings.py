@@ -153,7 +153,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Setting:
+class RowSetting:
     """Scale and seed of a run, and the maker of mechanisms: a test puts a broken one in a good one's place."""
 
     scale: Scale = "full"
@@ -183,7 +183,7 @@ class Row:
     number: int
     title: str
     claim: str
-    run: Callable[[Setting], Findings]
+    run: Callable[[RowSetting], Findings]
     summary: Mapping[RowVerdict, str] = field(default_factory=dict)
 
     def summary_of(self, findings: Findings) -> str:

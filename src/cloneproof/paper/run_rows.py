@@ -29,9 +29,9 @@ from cloneproof.paper.findings import (
     CheckRole,
     Findings,
     Row,
+    RowSetting,
     RowVerdict,
     Scale,
-    Setting,
     TableCell,
     rows,
 )
@@ -155,7 +155,7 @@ def reproduce(
     """
     for name in only:
         one_of(name, rows(), "a row")
-    folder, setting = _folder(out), Setting(scale, seed)
+    folder, setting = _folder(out), RowSetting(scale, seed)
     left = [n for n in rows() if (not only or n in only) and load(folder / "rows", n, setting) is None]
     stored = _run(tuple(left), setting, folder / "rows", processes)
     while left:
@@ -187,7 +187,7 @@ def _folder(out: str | Path) -> Path:
     return folder
 
 
-def _run(names: Sequence[str], setting: Setting, folder: Path, processes: int) -> Iterator[tuple[str, str]]:
+def _run(names: Sequence[str], setting: RowSetting, folder: Path, processes: int) -> Iterator[tuple[str, str]]:
     """Run rows in their order, in so many processes; yield the name and the outcome of each when it is stored."""
     if processes == 1:
         yield from (run_row(name, setting, folder) for name in names)
@@ -197,7 +197,7 @@ def _run(names: Sequence[str], setting: Setting, folder: Path, processes: int) -
         yield from (future.result() for future in as_completed(running))
 
 
-def run_row(name: str, setting: Setting, folder: Path) -> tuple[str, str]:
+def run_row(name: str, setting: RowSetting, folder: Path) -> tuple[str, str]:
     """Run a row and store it, whole or not at all; return its name, and its verdict and seconds in words."""
     start = time.perf_counter()
     findings = rows()[name].run(setting)
@@ -207,7 +207,7 @@ def run_row(name: str, setting: Setting, folder: Path) -> tuple[str, str]:
     return name, f"{findings.verdict}, {seconds:.0f} s"
 
 
-def load(folder: Path, name: str, setting: Setting) -> dict[str, Any] | None:
+def load(folder: Path, name: str, setting: RowSetting) -> dict[str, Any] | None:
     """Return the finished row with its seconds, or None if it is absent, of another setting or code, or unreadable."""
     try:
         data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
@@ -216,7 +216,7 @@ def load(folder: Path, name: str, setting: Setting) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and data.get("key") == key(name, setting) else None
 
 
-def key(name: str, setting: Setting) -> dict[str, Any]:
+def key(name: str, setting: RowSetting) -> dict[str, Any]:
     """Return what a stored row must agree with."""
     return {"row": name, "scale": setting.scale, "seed": setting.seed, "code": code_version()}
 

@@ -41,7 +41,7 @@ from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.paper.evidence import by_low, by_value
-from cloneproof.paper.findings import Setting
+from cloneproof.paper.findings import RowSetting
 from cloneproof.paper.permutations import Instance, rp_margins, rp_regret, sorted_copies, unequal_means
 from cloneproof.runs.estimate import Estimate, weighted_sum
 
@@ -116,7 +116,7 @@ def multiplicity(means: MeanTuple) -> int:
     return math.factorial(len(means)) // math.prod(math.factorial(means.count(value)) for value in set(means))
 
 
-def trials(setting: Setting, count: int) -> Iterator[Trial]:
+def trials(setting: RowSetting, count: int) -> Iterator[Trial]:
     """Yield the paper's instance, then random ones, the same for the same seed; mechanisms in turn."""
     paper = Market([Agent(AGENT, 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
     yield trial(setting.mechanism("ucb1"), paper)
@@ -138,7 +138,7 @@ def trials(setting: Setting, count: int) -> Iterator[Trial]:
         yield trial(_mechanism(setting, kind, dice), market)
 
 
-def _mechanism(setting: Setting, kind: str, dice: np.random.Generator) -> Mechanism:
+def _mechanism(setting: RowSetting, kind: str, dice: np.random.Generator) -> Mechanism:
     if kind == "etc":
         return setting.mechanism("etc", arm_rounds=int(dice.integers(1, 9)))
     if kind == "epsilon-greedy":

@@ -18,7 +18,7 @@ from cloneproof.mechanisms.bandits.rule import Clock
 from cloneproof.mechanisms.catalogue import BonusFunction
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.paper.evidence import part_of
-from cloneproof.paper.findings import Setting
+from cloneproof.paper.findings import RowSetting
 from cloneproof.runs.estimate import Estimate
 
 ANA = "ana"
@@ -93,7 +93,7 @@ def paying_horizons(mechanism: Mechanism, rounds: int, seed: int) -> dict[int, f
 class Way:
     """UCB1 with one constant and one clock on the paper's instance."""
 
-    def __init__(self, setting: Setting, constant: float, clock: Clock, near: int, far: int) -> None:
+    def __init__(self, setting: RowSetting, constant: float, clock: Clock, near: int, far: int) -> None:
         self.mechanism = setting.mechanism("ucb1", constant=constant, clock=clock)
         self.exact = CopyGains(self.mechanism, range(1, near + 1))
         self.paying = paying_horizons(self.mechanism, far, setting.seed)
@@ -107,7 +107,7 @@ class Way:
 class BonusCase:
     """UCB1 with another bonus: on the paper's instance, and on one whose good arm is worth less."""
 
-    def __init__(self, setting: Setting, bonus: BonusFunction, clock: Clock, far: int) -> None:
+    def __init__(self, setting: RowSetting, bonus: BonusFunction, clock: Clock, far: int) -> None:
         mechanism = setting.mechanism("ucb1", bonus=bonus, clock=clock)
         self.paying = paying_horizons(mechanism, far, setting.seed)
         at = 4.0 if clock == "current" else 3.0

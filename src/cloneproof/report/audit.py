@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
+from cloneproof._lib.sections import Figure, Paragraph, Points, Section, SectionPart, Table, Tiles, Verbatim
 from cloneproof.audits.result import Audit, AuditScope, InformedGain
 from cloneproof.audits.search_result import Witness
 from cloneproof.market.market import Agent
@@ -189,7 +189,7 @@ STEPS_TITLES = {
 
 def sections(audit: Audit) -> Iterable[Section]:
     """Return what the audit says."""
-    tiles = Facts(tuple(_tiles(audit)), large=True)
+    tiles = Tiles(tuple(_tiles(audit)), large=True)
     lines = [Paragraph(verdict_sentence(audit)), *([Paragraph(audit.more)] if audit.more else [])]
     answer: list[SectionPart] = [*lines, tiles, *_ceiling(audit), *_knowledge(audit)]
     yield Section(audit.verdict.capitalize(), answer, f"Audit of {audit.mechanism.name}", audit.verdict)
@@ -392,7 +392,7 @@ def _how(deviation: Apart) -> str:
 def _scope(audit: Audit) -> list[SectionPart]:
     tolerance = f"{100 * audit.tolerance:g}{NARROW}%" if audit.tolerance else "none: any gain counts"
     sure = kind_words(audit.worst.gain).split(" (")[0]
-    facts = Facts((("tolerance", tolerance, ""), ("certainty of the gain", sure, "")))
+    facts = Tiles((("tolerance", tolerance, ""), ("certainty of the gain", sure, "")))
     vain = tuple(audit.not_computed.values())  # said above
     notes = [Paragraph(sentence(note)) for note in audit.notes if not vain or not note.endswith(vain)]
     said = [Paragraph(" ".join(scope_sentences(audit.scope)))]
@@ -423,7 +423,7 @@ def _again(audit: Audit) -> list[SectionPart]:
         ("the gain", worst.gain.method),
     ]
     market = Verbatim(_compact(market_to_toml(worst.market)))
-    return [Facts(tuple((key, value, "") for key, value in facts)), Paragraph("The market, as a market file:"), market]
+    return [Tiles(tuple((key, value, "") for key, value in facts)), Paragraph("The market, as a market file:"), market]
 
 
 def _compact(toml: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cloneproof._lib.findings import WithFindings
-from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table
+from cloneproof._lib.sections import Figure, Paragraph, Points, Section, SectionPart, Table, Tiles
 from cloneproof.boards.advice import NAMES, SHOWN, BoardAdvice
 from cloneproof.boards.study import APART, NEAR_IF_EQUAL, BoardStudy, Earned
 from cloneproof.boards.variants import NUMBERS, SPREAD, RuleRow, VariantGain, VariantInflation, signed
@@ -271,7 +271,7 @@ def _short(gain: float) -> str:
     return f"{gain:+.0f}" if abs(gain) >= 10 else signed(gain)
 
 
-def _parameters(advice: BoardAdvice) -> Facts:
+def _parameters(advice: BoardAdvice) -> Tiles:
     rule = advice.rule
     numbers = {
         "slots a producer": f"{rule.slots:,}",
@@ -280,7 +280,7 @@ def _parameters(advice: BoardAdvice) -> Facts:
         "weight of a battle in a slot": f"{rule.weight}",
         "opponents": advice.opponents,
     }
-    return Facts(tuple((name, value, "") for name, value in numbers.items()))
+    return Tiles(tuple((name, value, "") for name, value in numbers.items()))
 
 
 def _small_print(study: BoardStudy) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from cloneproof._lib.sections import Facts, Paragraph, Points, Section, SectionPart, Table
+from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table, Tiles
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.report.words import NARROW, not_shown, sentence, shorten
 
@@ -44,7 +44,7 @@ def _reading(log: Log) -> Iterable[SectionPart]:
         "sums": sentence(log.exact),
         "files": ", ".join(Path(place).name for place in log.places[:3]) or "a table",
     }
-    yield Facts(tuple((name, value, "") for name, value in facts.items()))
+    yield Tiles(tuple((name, value, "") for name, value in facts.items()))
     remarks = [*log.notes, *(f"left out: {fault}" for fault in log.faults)]
     if remarks:
         yield Points(tuple(Paragraph(sentence(remark)) for remark in remarks))

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
+from cloneproof._lib.sections import Figure, Paragraph, Points, Section, SectionPart, Table, Tiles, Verbatim
 from cloneproof.advice.recommendation import (
     NOTHING,
     TOLERANCE,
@@ -201,7 +201,7 @@ def _details(advice: Recommendation, choice: AssessedMechanism) -> list[SectionP
     said = {"Seasons": season_sentence(advice), "Parameters": numbers}
     promise = Paragraph(f"{choice.promise} {sentence(start)}", "The promise", "promise")
     more = (Paragraph(text, lead) for lead, text in said.items() if text)
-    return [*parts, Facts(tuple(_tiles(advice, choice)), large=True), promise, *more]
+    return [*parts, Tiles(tuple(_tiles(advice, choice)), large=True), promise, *more]
 
 
 def _segments(advice: Recommendation) -> Table:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from rich.cells import cell_len
 
-from cloneproof._lib.sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
+from cloneproof._lib.sections import Figure, Paragraph, Points, Section, SectionPart, Table, Tiles, Verbatim
 from cloneproof.report.words import FIXED, NARROW, printable
 
 WIDTH = 100  # of a line of words, at most
@@ -37,7 +37,7 @@ def _part(part: SectionPart, width: int | None, bold: bool) -> str:
         case Points():
             marks = [f"{k}. " if part.numbered else "- " for k in range(1, 1 + len(part.items))]
             return "\n".join(_wrapped(_led(item), width, mark) for mark, item in zip(marks, part.items, strict=True))
-        case Facts():
+        case Tiles():
             return facts_text(part, width)
         case Table():
             return table_text(part, width, bold)
@@ -60,7 +60,7 @@ def _wrapped(words: str, width: int | None, mark: str = "") -> str:
     )  # fmt: skip
 
 
-def facts_text(facts: Facts, width: int | None) -> str:
+def facts_text(facts: Tiles, width: int | None) -> str:
     """Return a line for each fact, with names below each other."""
     names = [" ".join(printable(name).split()) for name, *_ in facts.rows]
     longest = max(map(len, names), default=0)

@@ -35,7 +35,7 @@ KINDS: Final[tuple[IndexKind, ...]] = (
     "ucb", "kl-ucb", "steady-ucb", "steady-kl-ucb", "mean", "none", "posterior", "epsilon-greedy", "own",
 )  # fmt: skip
 """In the order of `rules.h`."""
-Bandit = Literal["ucb", "thompson", "epsilon-greedy"]
+UsualBandit = Literal["ucb", "thompson", "epsilon-greedy"]
 LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
 MOST_LEADING: Final = 100_000  # arms of UCB
 MOST_PAGES: Final = 10**8  # that are stepped one by one
@@ -181,7 +181,7 @@ def stepped_seconds(mechanism: Mechanism, job: Job) -> float:
     return start_seconds(job) + 1e-9 * job.market.horizon * total
 
 
-def usual_bandit(mechanism: Mechanism, job: Job) -> Bandit | None:
+def usual_bandit(mechanism: Mechanism, job: Job) -> UsualBandit | None:
     """Say which usual bandit a job of the stepping kernel is: one of those that have a kernel of a GPU, or None.
 
     UCB also with two levels, and its sums are those by original.

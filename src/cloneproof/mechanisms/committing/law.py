@@ -29,7 +29,7 @@ from cloneproof.mechanisms.committing.commitment import (
 )
 from cloneproof.mechanisms.committing.committing import plain_epochs
 from cloneproof.mechanisms.committing.rewards import Bernoulli, Deterministic, RewardLaw
-from cloneproof.mechanisms.expectations import FINE, Expectations, Registered
+from cloneproof.mechanisms.expectations import FINE, Expectations, RegisteredOriginals
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.job import Job
@@ -91,7 +91,7 @@ def _refuse_beyond(products: float, what: str) -> None:
 class Problem:
     """Each agent's registered originals, the mechanism for this horizon, and the law of rewards."""
 
-    agents: Registered
+    agents: RegisteredOriginals
     mechanism: Mechanism
     horizon: int
     rewards: RewardLaw
@@ -211,7 +211,7 @@ def law(mechanism: Mechanism, job: Job) -> Evaluation:
     if not sure and market.family.law != "coin":
         raise EngineError(f"an exact law expects bernoulli or deterministic rewards, got {market.family.name!r}")
 
-    def earned(agents: Registered) -> list[float]:
+    def earned(agents: RegisteredOriginals) -> list[float]:
         means = (value for own in agents for original in own for value, _ in original.atoms)
         rewards = Deterministic.of(means) if sure else Bernoulli()
         return expected_rewards(Problem(agents, mechanism, market.horizon, rewards))

@@ -3,7 +3,7 @@
 How to add a row: put a file into `paper/rows/`; nothing else is edited. `rows/theorem_9.py` is then run by
 `cloneproof reproduce`, alone with `--only theorem-9`, and has its section on the page. It holds
 
-    def run(setting: Setting) -> Findings:
+    def run(setting: RowSetting) -> Findings:
         made = setting.mechanism("etc", arm_rounds=setting.pick(quick=10, full=100))   # every mechanism is made so
         ...
         return Findings(computed="..", checks=(..), tables=(..))
@@ -20,6 +20,6 @@ How to add a row: put a file into `paper/rows/`; nothing else is edited. `rows/t
 - The summary is the finding in one sentence, which the page shows while the section is folded; it is given for the
   verdict that it goes with, so that it cannot contradict the checks.
 - Tables take text, whole numbers, floats and estimates.
-- Show in `tests/paper/` that a broken mechanism, put in the good one's place with `Setting(make=..)`, changes the
+- Show in `tests/paper/` that a broken mechanism, put in the good one's place with `RowSetting(make=..)`, changes the
   verdict.
 """

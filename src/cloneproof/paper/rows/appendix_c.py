@@ -9,7 +9,7 @@ from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.paper.evidence import above, all_of, at_most, by_value
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, detail, ours, reading, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, detail, ours, reading, table
 from cloneproof.runs.estimate import Estimate
 
 ANA, ETC = "ana", "etc"
@@ -17,7 +17,7 @@ PAIRS = ((0.9, 0.1), (0.6, 0.4), (0.5, 0.3))  # P(mean 1) of the better and of t
 BOTH, BETTER, WORSE, COPIED = (1, 1), (1, 0), (0, 1), (3, 1)
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Compare payoffs of registering one, both, or copies over T: two originals, one prior dominated by the other."""
     horizons = setting.pick(quick=(20, 100, 1000, 10**6), full=(20, 50, 100, 200, 500, 1000, 10**4, 10**6))
     cases = [_DominatedCase(setting, pair, t) for pair in PAIRS for t in horizons]
@@ -67,7 +67,7 @@ def run(setting: Setting) -> Findings:
 
 @dataclass(frozen=True)
 class _DominatedCase:
-    setting: Setting
+    setting: RowSetting
     chances: tuple[float, float]
     horizon: int
 

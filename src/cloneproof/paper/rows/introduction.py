@@ -8,7 +8,7 @@ from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, ON_PAGES_ONLY
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.paper.evidence import all_of, at_most, by_high, size
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, table
 from cloneproof.runs.estimate import Estimate, weighted_sum
 
 SHARE, ANA = 0.4, "ana"
@@ -18,7 +18,7 @@ HONEST, COPIED = (1, 1), (2, 1)
 ROUNDING = 1e-9  # a round: more than any of these sums can lose, far less than any payoff
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Evaluate every mechanism of the catalogue, in each of the four cases and over the prior, at two horizons."""
     horizons, runs = (7, setting.pick(quick=20, full=100)), setting.pick(quick=1_000, full=20_000)
     examples = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.session import session
 from cloneproof.paper.evidence import by_low
-from cloneproof.paper.findings import Findings, Row, Setting, answer
+from cloneproof.paper.findings import Findings, Row, RowSetting, answer
 from cloneproof.paper.permutations import rp_margins
 from cloneproof.runs.estimate import Estimate
 
@@ -20,7 +20,7 @@ MOST_COPIES = 4
 ROUNDING = 1e-9
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Compute the TRP margins of three reservoirs, and the arms of one of them under two reward sequences."""
     rules = [setting.mechanism("reservoir", rounds=n, draws=s, threshold=top) for n, s, top in NUMBERS]
     margins = [
@@ -55,7 +55,7 @@ def run(setting: Setting) -> Findings:
     )
 
 
-def _margins(setting: Setting, rule: Mechanism, n: int, s: int) -> Iterator[Estimate]:
+def _margins(setting: RowSetting, rule: Mechanism, n: int, s: int) -> Iterator[Estimate]:
     """Yield RP-regret with copies minus honest RP-regret, for all means on a grid, sorted copies and horizons."""
     horizons = (n * s, n * s + 5, 200) if setting.scale == "quick" else (n, n * s - 1, n * s, n * s + 5, 200)
     for originals, parts in setting.pick(quick=((2, 4), (3, 2)), full=((2, 8), (3, 4))):

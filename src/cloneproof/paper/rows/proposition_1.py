@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cloneproof.market import Agent, Discrete
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, ours, table
 from cloneproof.paper.trp import AGENT, COPIES, HORIZON, RULES, Necessity, Trial, necessity, trial, trials
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Check rules that violate TRP and cannot be gamed; find the prior on two means that shows it for two originals."""
     tried = setting.pick(quick=100, full=3000)
     rules = {name: necessity(rule, tried, setting.seed) for name, rule in RULES.items()}

@@ -16,7 +16,7 @@ from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.paper.evidence import all_of, at_most, by_low, by_value, rounded, scaled
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, ours, table
 from cloneproof.paper.permutations import Instance, rp_regret
 from cloneproof.paper.trp import exploration_slack
 from cloneproof.runs.estimate import Estimate
@@ -32,7 +32,7 @@ SHORT = 65_536  # the first horizon at which two arms are exploited at all
 class Epochs:
     """Two originals of that gap, up to T = 2^last."""
 
-    setting: Setting
+    setting: RowSetting
     mechanism: Mechanism
     gap: float
     last: int
@@ -108,7 +108,7 @@ def arm_rounds(mechanism: Mechanism, epoch: int) -> int:
     return doubling_arm_rounds(epoch, mechanism.parameters.get("power", 4.0))
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Compute margins of copies (2, 2) at every power of two for several gaps; regret; the proof's own steps."""
     last = setting.pick(quick=26, full=49)
     gaps = setting.pick(quick=(TINY, 0.016), full=(0.001, 0.002, TINY, 0.008, 0.016, 0.032))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from cloneproof.paper.evidence import above, all_of, by_value
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, ours, table
 from cloneproof.paper.two_arms import CopyGains, ProofRuns, best, find_paying_round, papers_horizon
 
 ROUNDING = 1e-6
 AGENTS = (2, 3, 5)
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Compute exact gains over opponents, horizons and numbers of agents; check the proof's witness."""
     mechanism = setting.mechanism("h-ucb")
     longest = setting.pick(quick=40, full=60)

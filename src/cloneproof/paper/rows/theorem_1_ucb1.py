@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cloneproof.mechanisms.bandits.rule import Clock
 from cloneproof.paper.evidence import above, agrees, all_of, by_low
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, table
 from cloneproof.paper.two_arms import (
     BONUSES,
     CLOCK_WORDS,
@@ -32,7 +32,7 @@ def paying_table(ways: dict[tuple[float, Clock], Way]) -> FindingsTable:
     )
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Compute exact gains at every horizon; try long runs, the paper's horizon, and other bonuses on two instances."""
     near, far = setting.pick(quick=40, full=2_000), setting.pick(quick=500, full=20_000)
     ways = {(constant, clock): Way(setting, constant, clock, near, far) for constant in CONSTANTS for clock in CLOCKS}

@@ -10,7 +10,7 @@ from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.paper.evidence import all_of, at_most, by_value
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, table
 from cloneproof.paper.permutations import check_permutation_invariance
 from cloneproof.paper.trp import HALF, ROUNDING, RulePayoff, Trial, ex_ante_payoff, permuted_regret, rule_c, trials
 from cloneproof.runs.estimate import Estimate
@@ -19,7 +19,7 @@ BERN = Discrete([0, 1], [0.5, 0.5])
 INVARIANT: dict[str, dict[str, Any]] = {"etc": {"arm_rounds": 3}, "ucb1": {}, "h-ucb": {}, "epsilon-greedy": {}}
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Try random trials, a rule that is TRP for different means only, and a mechanism without PI."""
     cases = list(trials(setting, setting.pick(quick=10, full=84)))
     held = [case for case in cases if case.trp]
@@ -116,7 +116,7 @@ class Favouring:
 
     BLOCK, HORIZON = 13, 20
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: RowSetting) -> None:
         mechanism = Committing(arm_rounds=3, agent_rounds=self.BLOCK, agent_order="index")
         names = ("ana", "bo")
         market = Market([Agent(name, 2, BERN) for name in names], horizon=self.HORIZON, rewards="deterministic")

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken, trp_arm_rounds
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.paper.evidence import all_of, at_most, by_low, by_value, part_of, rounded
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, ours, table
 from cloneproof.paper.permutations import Instance, Trp, check_trp, rp_regret, unequal_means
 from cloneproof.paper.trp import average_gap, least_slack
 from cloneproof.runs.estimate import Estimate
@@ -37,7 +37,7 @@ class BoundedRegret(NamedTuple):
 class EtcCase:
     """A support, a number of originals and a horizon."""
 
-    setting: Setting
+    setting: RowSetting
     support: tuple[float, ...]
     originals: int
     horizon: int
@@ -106,7 +106,7 @@ class EtcCase:
         return max(own.regret.high / sum(own.gaps) for own in self.regrets if len(set(own.gaps)) == 2)
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Compare the m of the paper and of our condition with the first at which copies pay, by support and horizon."""
     horizons = setting.pick(quick=(10**3, 10**4, 10**5, 10**6), full=(10**3, 10**4, 10**5, 10**6, 10**9))
     cases = [EtcCase(setting, support, l_, horizon) for support, l_ in CASES for horizon in horizons]

@@ -37,7 +37,7 @@ from cloneproof.mechanisms.committing.commitment import Phases, agent_score
 from cloneproof.mechanisms.committing.rewards import Bernoulli
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.paper.evidence import AUDITED, above, all_of, at_most, by_law, by_value, rounded
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, ours, table
 from cloneproof.paper.score_thresholds import TwoPhases, largest_gain, profile
 from cloneproof.runs.estimate import Estimate
 
@@ -75,7 +75,7 @@ class Attack:
         m = self.arm_rounds
         return trial_rounds(m, 2, self.market.horizon) if self.long_trial else 2 * m
 
-    def papers_mechanism(self, setting: Setting) -> Mechanism:
+    def papers_mechanism(self, setting: RowSetting) -> Mechanism:
         return setting.mechanism("h-etc-r", agent_rounds=self.agent_rounds, arm_rounds=self.arm_rounds)
 
     def witness(self, mechanism: Mechanism) -> Witness:
@@ -125,7 +125,7 @@ class HarderAttack(NamedTuple):
         return self.declared - self.honest, self.read_off - self.honest
 
 
-def harder_attacks(setting: Setting) -> list[HarderAttack]:
+def harder_attacks(setting: RowSetting) -> list[HarderAttack]:
     """Try every order with either factor."""
     market = attacks()["short-trial"].market
     cases = (((1, 1), 2), ((2, 1), 2), ((2, 1), 3))  # what is registered, and L
@@ -137,7 +137,7 @@ def harder_attacks(setting: Setting) -> list[HarderAttack]:
 
 
 def _payoff(
-    setting: Setting, market: Market, copies: tuple[int, int], largest: int, factor: int, order: Order
+    setting: RowSetting, market: Market, copies: tuple[int, int], largest: int, factor: int, order: Order
 ) -> Estimate:
     m = math.ceil(factor * largest * math.log(2 * market.horizon))
     mechanism = setting.mechanism("h-etc-r", agent_rounds=m * largest, arm_rounds=m, order=order)
@@ -224,7 +224,7 @@ def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tupl
     ]
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Try attacks, both tail claims, and copies that fit into the trial or do not."""
     played = attacks()
     witnesses = {name: attack.witness(attack.papers_mechanism(setting)) for name, attack in played.items()}
@@ -314,7 +314,7 @@ def run(setting: Setting) -> Findings:
     )
 
 
-def _footnote(setting: Setting) -> Estimate:
+def _footnote(setting: RowSetting) -> Estimate:
     """Try fifty copies on a prior-independent H-ETC-R: m = ⌊ln⁴ T⌋, M = max(m ln T, √(T ln T))."""
     horizon = 10**9
     m = math.floor(math.log(horizon) ** 4)
@@ -323,11 +323,11 @@ def _footnote(setting: Setting) -> Estimate:
     return by_law(market, setting.mechanism(NAME, agent_rounds=trial, arm_rounds=m), (50, 1)).gain
 
 
-def _audit(setting: Setting, attack: Attack) -> Audit:
+def _audit(setting: RowSetting, attack: Attack) -> Audit:
     return audit(attack.market, attack.papers_mechanism(setting), agent=ANA, search=Search(copies=3), opponents="any")
 
 
-def _claims(setting: Setting) -> tuple[dict[Reading, list[TailComparison]], dict[Reading, list[TailComparison]]]:
+def _claims(setting: RowSetting) -> tuple[dict[Reading, list[TailComparison]], dict[Reading, list[TailComparison]]]:
     """Check both claims in both readings, where each fails most, over a few means and copies."""
     apart = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
     tied = setting.mechanism(NAME, agent_rounds=96, arm_rounds=24)
@@ -354,7 +354,7 @@ def _evidence(less: str, more: str, cases: Sequence[TailComparison]) -> tuple[tu
     )
 
 
-def _by_fit(setting: Setting) -> tuple[list[Estimate], list[Estimate]]:
+def _by_fit(setting: RowSetting) -> tuple[list[Estimate], list[Estimate]]:
     """Sweep copies whose exploration fits into the trial and some whose exploration does not."""
     fitting: list[Estimate] = []
     beyond: list[Estimate] = []

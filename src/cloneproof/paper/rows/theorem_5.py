@@ -12,7 +12,7 @@ from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.paper.evidence import all_of, at_most, by_value, part_of, rounded
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, ours, table
 from cloneproof.runs.estimate import Estimate
 
 NAME = "h-etc-r"
@@ -21,7 +21,7 @@ STEP = 0.75  # of a rival's distance, in units of 1/√(2M): about where distanc
 _MARKETS = ((2, (0.25, 0.75)), (2, (0.0, 1.0)), (3, (0.25, 0.75)), (4, (0.2, 0.5, 0.8)), (2, (0.4, 0.6)))
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Compare exact regret with the bounds in several markets; then let agents' best means come close as T grows."""
     markets = setting.pick(quick=((2, (0.25, 0.75)), (2, (0.0, 1.0))), full=_MARKETS)
     cases = [_RegretCase(setting, n, values) for n, values in markets]
@@ -71,7 +71,7 @@ def run(setting: Setting) -> Findings:
 
 @dataclass(frozen=True)
 class _RegretCase:
-    setting: Setting
+    setting: RowSetting
     agents: int
     values: tuple[float, ...]
 
@@ -120,7 +120,7 @@ class _RegretCase:
 class _Near:
     """Two agents of one original each: 1/2, and a little more."""
 
-    setting: Setting
+    setting: RowSetting
     horizon: int
 
     @cached_property

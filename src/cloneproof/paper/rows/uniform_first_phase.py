@@ -13,7 +13,7 @@ from cloneproof.bounds import uniform_etc_regret_at_least
 from cloneproof.evaluation.evaluate import evaluate, evaluate_horizons
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.paper.evidence import AUDITED, above, agrees, all_of, by_high, by_law, by_value, scaled, size
-from cloneproof.paper.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, ours, table
 from cloneproof.runs.estimate import Estimate
 
 ANA = "ana"
@@ -26,7 +26,7 @@ COPIES = (2, 2)
 ROUNDING = 1e-9
 
 
-def run(setting: Setting) -> Findings:
+def run(setting: RowSetting) -> Findings:
     """Audit against all opponents; compare the payoff with its formula, and the regret."""
     horizons = setting.pick(quick=(100, 1000), full=(100, 1000, 10**4))
     audits = {(prior, n, t): _audit(setting, prior, n, t) for prior in PRIORS for n in (2, 3) for t in horizons}
@@ -83,12 +83,12 @@ def _market(prior: Discrete, agents: int, horizon: int) -> Market:
     return Market([Agent(ANA, 2, prior), *others], horizon=horizon)
 
 
-def _audit(setting: Setting, prior: str, agents: int, horizon: int) -> Audit:
+def _audit(setting: RowSetting, prior: str, agents: int, horizon: int) -> Audit:
     market = _market(PRIORS[prior], agents, horizon)
     return audit(market, setting.mechanism("uniform-etc", market=market), agent=ANA, opponents="any")
 
 
-def _payoff(setting: Setting, prior: str, agents: int, horizon: int) -> tuple[Estimate, float, float]:
+def _payoff(setting: RowSetting, prior: str, agents: int, horizon: int) -> tuple[Estimate, float, float]:
     """Return the payoff with copies, Γ(T)/n, and E Γ(Bin(T, 1/n)) from the single-agent payoffs at every horizon."""
     market = _market(PRIORS[prior], agents, horizon)
     mechanism = setting.mechanism("uniform-etc", market=market)
@@ -100,7 +100,7 @@ def _payoff(setting: Setting, prior: str, agents: int, horizon: int) -> tuple[Es
     return payoff, single[horizon].payoff[ANA].value / agents, mixed
 
 
-def _regret(setting: Setting, horizon: int) -> Estimate:
+def _regret(setting: RowSetting, horizon: int) -> Estimate:
     market = Market([Agent("a", 1, Point(0.9)), Agent("b", 1, Point(0.1))], horizon=horizon)
     return evaluate(market, setting.mechanism("uniform-etc", arm_rounds=5)).regret
 
