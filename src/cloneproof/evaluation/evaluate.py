@@ -77,6 +77,8 @@ def _exactly(
     """Return the sum over plays at each horizon by the tree, or by the closed form at the market's own."""
 
     def evaluated(own: Market, running: Mechanism, rounds: Sequence[int]) -> dict[int, Evaluation]:
+        if own.late:
+            raise EngineError("exact engines have no law for rewards that come late", "use engine='runs'")
         if engine == "tree":
             return tree(own, running, copies, rounds)
         law = running.law(Job(own, copies))

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from heapq import heappop, heappush
 from importlib.util import find_spec
 from itertools import zip_longest
 from typing import NamedTuple
@@ -34,10 +35,11 @@ from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.segments import plays
 from cloneproof.mechanisms.session import Session, session
 from cloneproof.mechanisms.streams import checked_seed
+from cloneproof.runs.arrivals import Arrivals, arrivals_of
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import ROUNDS_IN_PYTHON, Kernel, Outcomes, Runs, outcomes_of
 from cloneproof.runs.native.records import NOT_ON_CARDS
-from cloneproof.runs.tapes import SESSION_STREAM, Run, TapedArm, drawn_means, served, taped_arms
+from cloneproof.runs.tapes import DELAYS_STREAM, SESSION_STREAM, Run, TapedArm, drawn_means, served, taped_arms
 
 
 class Record(NamedTuple):
@@ -133,7 +135,9 @@ def _play(
         rewards=market.family,
         positions=market.places or None,
     )
-    return live, arms, _records(live, arms, market.places, best_slate(means.values(), market.places or (1.0,)))
+    best = best_slate(means.values(), market.places or (1.0,))
+    late = None if market.late is None else arrivals_of(market.late, market.horizon)
+    return live, arms, _records(live, arms, market.places, best, late, substream(0, seed, run, DELAYS_STREAM))
 
 
 def best_slate(means: Iterable[Sequence[float]], positions: Sequence[float]) -> list[float]:
@@ -147,18 +151,32 @@ def best_slate(means: Iterable[Sequence[float]], positions: Sequence[float]) -> 
 
 
 def _records(
-    live: Session, arms: dict[str, list[TapedArm]], positions: Sequence[float], best: Sequence[float]
+    live: Session,
+    arms: dict[str, list[TapedArm]],
+    positions: Sequence[float],
+    best: Sequence[float],
+    late: Arrivals | None,
+    delays: int,
 ) -> Iterator[Record]:
     sample = live.rewards.sample
+    coming: list[tuple[int, int, float]] = []  # page before which it is in, decision, reward
     for page in range(1, live.last + 1):
+        while coming and coming[0][0] < page:
+            live.reward(*heappop(coming)[1:])
         for decision in live.decide_slate() if positions else (live.decide(),):
             place = max(0, decision.place - 1)
             arm, seen = arms[decision.agent][decision.arm], positions[place] if positions else 1.0
             reward = sample(seen * arm.mean, uniform(arm.tape, arm.pulls))
             arm.pulls += 1
             arm.seen += seen
-            live.reward(decision.id, reward)
+            if late is None:
+                live.reward(decision.id, reward)
+            else:
+                u = uniform(delays, (page - 1) * max(1, len(positions)) + place)
+                heappush(coming, (late.page(page - 1, u), decision.id, reward))
             yield Record(page, decision.agent, decision.arm, reward, best[place] - seen * arm.mean)
+    for _, decision_id, reward in coming:
+        live.reward(decision_id, reward)
 
 
 SEGMENTS = 3  # the stream of the seeds of segments
@@ -188,7 +206,7 @@ def runs_of(
 def kernel_of(mechanism: Mechanism, job: Job) -> Kernel:
     """Return what plays a job: the mechanism's own kernel, else sessions; of segments without one, one by one."""
     own = mechanism.runs(job)
-    if own is not None:
+    if own is not None and (own.late or not job.market.late):
         return with_sessions(mechanism, job, own)
     if not job.market.segments:
         return by_sessions(mechanism, job)

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from cloneproof._lib.checks import HORIZON_LIMIT, NumberRange, WholeRange, count, is_one_line, known, listed, one_of
 from cloneproof.errors import CloneproofError, MarketError, brief
 from cloneproof.market.alike import check_size, law_of_items
+from cloneproof.market.delays import Delays, DelaysName, checked_delays
 from cloneproof.market.positions import Positions, places_by_segment
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
@@ -26,7 +27,6 @@ MOST_ARMS = 10**7
 Copies = Mapping[str, Sequence[int]]  # as somebody gives them, of some agents: (1, 1) is honest, (0, 2) withholds one
 FullCopies = dict[str, tuple[int, ...]]  # of every agent, checked: what everything below the public functions takes
 Means = dict[str, tuple[float, ...]]
-Delays = Literal["none", "independent"]
 Ends = Literal["at-horizon", "at-random"]
 SHORT = Repr()  # of a market's parts: a few entries of each, and of an agent no more than a line and a half
 SHORT.maxtuple, SHORT.maxother = 4, 120
@@ -224,9 +224,9 @@ class Market:
         The smallest distance between different best means of two agents.
     max_originals : int, optional
         The largest number of originals of an agent (the paper's L).
-    delays : {"none", "independent"}, default "none"
-        The delays of rewards that an audit's verdict covers: none, or delays that depend neither on what is registered
-        nor on rewards.
+    delays : {"none", "independent"} or Delays, default "none"
+        How late rewards come: not at all; by any law that depends neither on what is registered nor on rewards, which
+        an audit's verdict then covers, while runs have prompt rewards; or by a law that runs have too.
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         Whether it lasts `horizon` rounds, or each round is the last with probability 1 / horizon.
     segments : mapping of str to float, optional
@@ -264,7 +264,7 @@ class Market:
     gap: float | None = None
     agent_gap: float | None = None
     max_originals: int | None = None
-    delays: Delays = "none"
+    delays: DelaysName | Delays | Mapping[str, object] = "none"
     ends: Ends = "at-horizon"
     segments: Mapping[str, float] = field(default_factory=dict)
     positions: Positions | None = None
@@ -281,7 +281,6 @@ class Market:
         if len(set(names)) < len(names):
             name = next(name for name in names if names.count(name) > 1)
             raise MarketError(f"expected distinct names of agents, got {name!r} {names.count(name)} times; rename one")
-        one_of(self.delays, get_args(Delays), "delays", MarketError)
         one_of(self.ends, get_args(Ends), "ends", MarketError)
         segments = {} if self.segments in (None, {}) else checked_segments(self.segments)
         for agent in agents:
@@ -304,6 +303,7 @@ class Market:
             ("gap", declared.get("gap", _gap(agents))),
             ("agent_gap", declared.get("agent_gap", _agent_gap(agents))),
             ("max_originals", declared.get("max_originals", most)),
+            ("delays", checked_delays(self.delays)),
             ("segments", segments),
             ("positions", None if self.positions is None else places_by_segment(self.positions, segments)),
             ("declared", declared),
@@ -356,6 +356,11 @@ class Market:
     def most_rounds(self) -> int:
         """Most rounds that it can last: the horizon, or what the largest drawn end can be."""
         return self.horizon if self.ends == "at-horizon" else LONGEST * self.horizon
+
+    @property
+    def late(self) -> Delays | None:
+        """Law of the delays of rewards; None where they are prompt in runs."""
+        return self.delays if isinstance(self.delays, Delays) else None
 
     @property
     def places(self) -> tuple[float, ...]:

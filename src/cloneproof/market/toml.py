@@ -17,7 +17,8 @@ import tomli_w
 from cloneproof._lib.checks import Either, WholeRange, key_names, toml_tables
 from cloneproof._lib.files import write_whole
 from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
-from cloneproof.market.market import GAP, HORIZON, ORIGINALS, SHARE, Agent, Delays, Ends, Market, checked_market
+from cloneproof.market.delays import DELAYS_FORM, DelaysName
+from cloneproof.market.market import GAP, HORIZON, ORIGINALS, SHARE, Agent, Ends, Market, checked_market
 from cloneproof.market.positions import POSITIONS_FORM
 from cloneproof.market.priors import PRIOR_FORMS
 from cloneproof.market.rewards import family_forms, reward_family
@@ -28,8 +29,8 @@ AGENT = {"name": str, "originals": ORIGINALS}
 AGENT_FORMS = Either([{**AGENT, "prior": Either([LAW, [LAW]])}, {**AGENT, **LAW_FORMS[SegmentPriors]}])
 MARKET_FORM: Mapping[str, Any] = {
     "horizon": HORIZON, "share?": SHARE, "rewards?": Either(family_forms()), "gap?": GAP, "agent_gap?": GAP,
-    "max_originals?": WholeRange(), "delays?": Delays, "ends?": Ends, "positions?": POSITIONS_FORM,
-    "segments?": {...: FRACTION}, "agents": [AGENT_FORMS],
+    "max_originals?": WholeRange(), "delays?": Either([DelaysName, DELAYS_FORM]), "ends?": Ends,
+    "positions?": POSITIONS_FORM, "segments?": {...: FRACTION}, "agents": [AGENT_FORMS],
 }  # fmt: skip
 
 
@@ -85,7 +86,7 @@ def market_to_toml(market: Market) -> str:
         else:
             law = agent.laws[0].to_dict()
             agents.append(own | (law if "segment_priors" in law else {"prior": law}))
-    delays = {} if market.delays == "none" else {"delays": market.delays}
+    delays = {} if market.delays == "none" else {"delays": market.late.to_dict() if market.late else market.delays}
     ends = {} if market.ends == "at-horizon" else {"ends": market.ends}
     segments = {"segments": dict(market.segments)} if market.segments else {}
     positions = {} if market.positions is None else {"positions": market.positions}

@@ -96,6 +96,8 @@ class Kernel:
         What a GPU plays of it, or why none does.
     bias : float, default 0.0
         What a gain may be off by, as a part of the payoff with copies: measured, and nothing for most kernels.
+    late : bool, default False
+        Whether it plays rewards that come late by the law of a market; sessions do where it does not.
     slow : str, optional
         Why it is slow, where somebody can do something about it.
     parts : tuple of Runs, optional
@@ -110,6 +112,7 @@ class Kernel:
     seconds: float
     card: CardPlan | str
     bias: float = 0.0
+    late: bool = False
     slow: str | None = None
     parts: tuple[Runs, ...] = ()
     opens: Callable[[int | None, float | None], AbstractContextManager[ChunkOutcomes]] | None = None

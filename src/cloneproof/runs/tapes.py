@@ -20,7 +20,7 @@ from cloneproof.market.priors import quantiles
 from cloneproof.market.segments import rates_of
 from cloneproof.runs.job import Job
 
-MEANS_STREAM, TAPE_STREAM, SESSION_STREAM = range(3)
+MEANS_STREAM, TAPE_STREAM, SESSION_STREAM, DELAYS_STREAM = range(4)
 
 
 def words(streams: WordArray | np.uint64, index: int | WordArray) -> WordArray:
