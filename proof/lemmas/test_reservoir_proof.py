@@ -72,25 +72,25 @@ def test_scans_that_meet_the_conditions_do_not_pay():
     assert losing > 5
 
 
-def as_cases(means, copies, who, rule):
+def as_cases(means, copies, who, reservoir):
     """The study's view of one agent, for every order of the agents."""
     size = math.lcm(*(v.denominator for own in means for v in own))
-    counts = [[reservoir_cases.binomial(rule.explore, int(v * size), size) for v in own] for own in means]
-    unit = size**rule.explore
+    counts = [[reservoir_cases.binomial(reservoir.rounds, int(v * size), size) for v in own] for own in means]
+    unit = size**reservoir.rounds
     slot_laws = [
         [
             Fraction(sum(c * law[y] for c, law in zip(own, laws, strict=True)), unit * sum(own))
-            for y in range(rule.explore + 1)
+            for y in range(reservoir.rounds + 1)
         ]
         for own, laws in zip(copies, counts, strict=True)
     ]
-    threshold = rule.explore + 1 if rule.slots.threshold is None else rule.slots.threshold
+    threshold = reservoir.rounds + 1 if reservoir.threshold is None else reservoir.threshold
     for order in permutations(range(len(means))):
         others = [slot_laws[other] for other in order if other != who]
         worth = [int(v * size) for v in means[who]]
         yield (
             size,
-            reservoir_cases.Case(counts[who], unit, worth, threshold, rule.draws, order.index(who), others),
+            reservoir_cases.Case(counts[who], unit, worth, threshold, reservoir.draws, order.index(who), others),
         )
 
 
@@ -99,20 +99,18 @@ def test_every_round_of_the_flat_mechanism_is_a_scan(seed):
     """The study's sum over events is what plain enumeration pays, round by round, whatever others register."""
     rng = random.Random(seed)
     agents, pulls, draws = rng.choice([(1, 2, 2), (2, 1, 2), (2, 2, 1), (3, 1, 1)])
-    if seed % 3 == 0:
-        rule = cp.rule("best-of-draws", draws=draws, rounds=pulls)
-    else:
-        rule = cp.rule("first-pass", draws=draws, rounds=pulls, threshold=rng.randint(1, pulls))
+    passing = {"choose": "best"} if seed % 3 == 0 else {"threshold": rng.randint(1, pulls)}
+    reservoir = cp.mechanism("reservoir", draws=draws, rounds=pulls, **passing)
     means = [tuple(Fraction(rng.randint(0, 4), 4) for _ in range(2)) for _ in range(agents)]
     copies = [tuple(rng.randint(1, 3) for _ in own) for own in means]
     tests = agents * draws
     horizons = [*range(tests * pulls + 3)]
-    paid = [expected_rewards(means, copies, rule, horizon) for horizon in horizons]
+    paid = [expected_rewards(means, copies, reservoir, horizon) for horizon in horizons]
     for who in range(agents):
         rounds = [Fraction(0)] * (tests + 1)
         for assignment in sorted(set(permutations(copies[who]))):
             changed = [assignment if k == who else own for k, own in enumerate(copies)]
-            for size, case in as_cases(means, changed, who, rule):
+            for size, case in as_cases(means, changed, who, reservoir):
                 one = [Fraction(x, size) for x in by_event(case, assignment)]
                 if assignment == copies[who]:
                     rounds = [a + b for a, b in zip(rounds, one, strict=True)]

@@ -22,20 +22,20 @@ def cases(number):
         draws, pulls = draw.randint(1, 2), draw.randint(1, 2 if agents > 1 else 3)
         kind = draw.choice(["first-pass", "best"])
         if kind == "best":
-            rule = cp.mechanism("reservoir", draws=draws, rounds=pulls, choose="best").arm
+            reservoir = cp.mechanism("reservoir", draws=draws, rounds=pulls, choose="best")
         else:
-            rule = cp.mechanism("reservoir", draws=draws, rounds=pulls, threshold=draw.randint(1, pulls)).arm
+            reservoir = cp.mechanism("reservoir", draws=draws, rounds=pulls, threshold=draw.randint(1, pulls))
         values = sorted(draw.sample([0.0, 0.25, 0.5, 0.75, 1.0], 2))
         weights = draw.choice([(Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 4), Fraction(3, 4))])
         tests = draws * pulls * agents
-        yield originals, copies, rule, values, weights, draw.randint(1, tests + 4)
+        yield originals, copies, reservoir, values, weights, draw.randint(1, tests + 4)
 
 
 @pytest.mark.parametrize("case", list(cases(60)))
 def test_the_closed_form_is_the_enumeration(case):
-    originals, copies, rule, values, weights, horizon = case
+    originals, copies, reservoir, values, weights, horizon = case
     atoms = tuple(zip(values, weights, strict=True))
     agents = [[CopiedOriginal(atoms, count) for count in own if count] for own in copies]
-    exact = averaged([Fraction(v) for v in values], weights, originals, copies, rule, horizon)
-    for ours, theirs in zip(reservoir_rewards(agents, rule, horizon), exact, strict=True):
+    exact = averaged([Fraction(v) for v in values], weights, originals, copies, reservoir, horizon)
+    for ours, theirs in zip(reservoir_rewards(agents, reservoir.arm, horizon), exact, strict=True):
         assert ours == pytest.approx(float(theirs), rel=1e-13, abs=1e-13)

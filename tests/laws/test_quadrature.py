@@ -142,7 +142,7 @@ def test_a_reservoir_under_continuous_priors_is_the_enumeration(copies):
         if copies[0] == (1, 1) and x > y:
             continue
         twice = 2 if copies[0] == (1, 1) and x < y else 1
-        paid = expected_rewards([(x, y), (z,)], copies, made.arm, horizon)
+        paid = expected_rewards([(x, y), (z,)], copies, made, horizon)
         exact = [total + twice * p * q * r * each for total, each in zip(exact, paid, strict=True)]
     market = cp.Market([cp.Agent("ana", 2, ana), cp.Agent("bo", 1, bo)], horizon)
     registered = dict(zip(("ana", "bo"), copies, strict=True))

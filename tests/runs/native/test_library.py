@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from cloneproof.errors import EngineError
-from cloneproof.evaluation import reference
 from cloneproof.mechanisms import streams
+from cloneproof.runs import tapes
 from cloneproof.runs.native import build, library
 
 
@@ -63,7 +63,7 @@ def test_streams_have_the_numbers_of_the_session():
             at = int(given or at)
             numbers[name.strip()], at = at, at + 1
     assert len(numbers) >= 13
-    assert numbers == {name: getattr(streams, name, getattr(reference, name, None)) for name in numbers}
+    assert numbers == {name: getattr(streams, name, getattr(tapes, name, None)) for name in numbers}
 
 
 def test_a_record_is_its_struct():
