@@ -8,7 +8,6 @@ from typing import Any
 
 from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.market import Agent, Discrete, Market
-from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.paper.evidence import all_of, at_most, by_value
 from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, table
 from cloneproof.paper.permutations import check_permutation_invariance
@@ -117,7 +116,7 @@ class Favouring:
     BLOCK, HORIZON = 13, 20
 
     def __init__(self, setting: RowSetting) -> None:
-        mechanism = Committing(arm_rounds=3, agent_rounds=self.BLOCK, agent_order="index")
+        mechanism = setting.mechanism("h-etc-r", arm_rounds=3, agent_rounds=self.BLOCK, agent_order="index")
         names = ("ana", "bo")
         market = Market([Agent(name, 2, BERN) for name in names], horizon=self.HORIZON, rewards="deterministic")
         honest = evaluate(market, mechanism).payoff
