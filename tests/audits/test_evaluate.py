@@ -14,7 +14,7 @@ def test_auto_takes_the_best_engine_and_says_why_not_another():
     assert adaptive.engine == "tree"
     assert any("explore and then commit" in note for note in adaptive.notes)
     sampled = cp.evaluate(MARKET.with_horizon(90), cp.mechanism("thompson"), search=cp.Search(runs=50))
-    assert (sampled.engine, sampled.payoff["ana"].kind) == ("runs", "asymptotic")
+    assert (sampled.engine, sampled.payoff["ana"].kind) == ("runs", "confidence")
     assert len(sampled.notes) == 2
 
 

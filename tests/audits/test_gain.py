@@ -52,7 +52,7 @@ def test_fact_1_is_decided_and_stops_early():
     assert (found.decided, found.stopped, found.partial) == ("pays", "decided", False)
     assert found.runs < 500
     assert found.estimate.low <= 0.25 <= found.estimate.high
-    assert found.estimate.kind == "asymptotic"
+    assert found.estimate.kind == "confidence"
     assert "4 strata" in found.estimate.method
     assert found.copied.value - found.honest.value == pytest.approx(found.estimate.value, abs=1e-12)
     assert found.copies == {"ana": (2, 1)}

@@ -39,7 +39,7 @@ def test_sampled_and_exact_agree():
     market = MARKET.with_agents([cp.Agent("ana", 2, law), MARKET.agents[1]])
     nearly = MARKET.with_agents([cp.Agent("ana", 2, law.discretised(9)), MARKET.agents[1]])
     sampled = ceiling(market, STEADY, runs=4000)
-    assert sampled.gain.kind == "asymptotic"
+    assert sampled.gain.kind == "confidence"
     assert sampled.proven
     assert abs(sampled.gain.value - ceiling(nearly, STEADY).gain.value) <= sampled.gain.error + 0.02
     assert exact.kind == "exact"

@@ -36,7 +36,7 @@ def test_a_sampled_weakness_is_found_with_confidence(sampling):
     search = cp.Search(runs=512, seed=7)
     found = cp.audit(cp.Market(PAIR, horizon=90), cp.mechanism("thompson"), agent="ana", search=search)
     assert found.verdict == "exploitable"
-    assert found.worst.gain.kind == "asymptotic"
+    assert found.worst.gain.kind == "confidence"
     assert found.worst.gain.low > 0
     assert "confidence sequence" in str(found.scope)
     levels = {(options.seed, copies): 1 - options.confidence for _, copies, options in sampling}
@@ -122,7 +122,7 @@ def test_a_budget_ends_it(sampling):
 def test_a_good_guess_is_confirmed_by_samples(sampling, guessed_quadrature):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=40)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
-    assert {one.gain.kind for one in found.tried} == {"exact", "asymptotic"}
+    assert {one.gain.kind for one in found.tried} == {"exact", "confidence"}
 
 
 def test_the_first_list_of_a_black_box_needs_no_fresh_pairs_and_the_levels_still_add_up():

@@ -227,7 +227,7 @@ def test_a_policy_from_a_notebook_cell_or_a_script_without_a_guard_is_played_her
     )  # fmt: skip
     first, second, gain = done.stdout.splitlines()
     assert first == second
-    assert gain == "asymptotic True"
+    assert gain == "confidence True"
     assert "Traceback" not in done.stderr
     assert "played in this process" not in done.stderr  # that is as it should be, and nothing to warn of
 

@@ -57,7 +57,7 @@ def test_an_interrupt_while_waiting_returns_what_there_is():
     result = sample(JOB, 1000, outcomes=slow, threads=1, chunk=20)
     assert result.partial
     assert "interrupted: partial result of 40 of 1000 runs" in result.notes
-    assert result.payoff["ana"].kind == "asymptotic"
+    assert result.payoff["ana"].kind == "confidence"
 
 
 def test_a_budget_too_short_for_one_chunk_still_answers():

@@ -77,7 +77,11 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
         both = kernel_outcomes(split, 0, runs).served[:, number : number + 2].sum(1)  # the accounts stand side by side
         gains = gain_columns(kernel_outcomes(honest, 0, runs).served[:, number], both)[0] / market.share
         error = ERRORS * float(gains.std(ddof=1)) / runs**0.5
-        worth.append(Estimate(float(gains.mean()), error, "asymptotic", f"{runs} worlds, with and without the account"))
+        worth.append(
+            Estimate(
+                float(gains.mean()), error, "confidence", f"{runs} worlds, with and without the account", level=0.99
+            )
+        )
     return max(worth, key=lambda gain: gain.value)
 
 

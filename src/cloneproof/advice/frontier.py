@@ -256,7 +256,7 @@ class _Part:
         errors = quantile * np.sqrt(totals.variances / totals.count)
         how = f"{totals.count} runs, {groups[-1]} providers, seed {seed}, 99 % for the lists of a row together"
         return [
-            Estimate(float(mean), float(error), "asymptotic", how)
+            Estimate(float(mean), float(error), "confidence", how, level=0.99)
             for mean, error in zip(totals.means, errors, strict=True)
         ]
 
@@ -274,4 +274,4 @@ def marked(rows: Iterable[FrontierRow]) -> tuple[FrontierRow, ...]:
 
 def as_part(estimate: Estimate, unit: float) -> Estimate:
     """Return a number of rewards as a part of another."""
-    return weighted_sum([(1 / unit, estimate)]) if unit > 0 else replace(estimate, value=0.0, error=math.inf)
+    return weighted_sum([(1 / unit, estimate)]) if unit > 0 else replace(estimate, value=0.0, error=math.inf, lean=0.0)

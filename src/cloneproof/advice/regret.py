@@ -171,7 +171,7 @@ def _sampled_regret(drawn: Runs, plan: RunPlan) -> Estimate:
 def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:
     """Return a regret at 99 %, by the central limit theorem: the number of runs was fixed beforehand."""
     error = ERRORS * math.sqrt(variance / runs) if runs >= FIRST_TIME else math.inf
-    return Estimate(mean, error, "asymptotic", f"{runs} runs, 99 % in the limit of many")
+    return Estimate(mean, error, "confidence", f"{runs} runs, 99 % in the limit of many", level=0.99)
 
 
 def _formula(market: Market, mechanism: Mechanism) -> Callable[[ReservoirMarket], float] | None:

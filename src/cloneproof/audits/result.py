@@ -296,11 +296,10 @@ class Audit(Tabular):
             return ""
         bound = max(bound, self.tolerance) if self.state == AuditState.NONE_TRIED_PAYS else bound
         kinds = {witness.gain.kind for witness in self.tried}
-        sure = ", at 99 % in the limit of many runs" if "asymptotic" in kinds else ", at 99 %"
-        sampled = not kinds.isdisjoint(("confidence", "asymptotic"))
+        sampled = kinds != {"exact"}
         least = "gains anything" if sampled else "gains more than 1e-12 of the payoff"
         what = f"gains more than {100 * bound:.3g} % of the honest payoff" if bound else least
-        return f"none of the {len(self.tried)} deviations tried {what}{sure if sampled else ''}"
+        return f"none of the {len(self.tried)} deviations tried {what}{', at 99 %' if sampled else ''}"
 
     @property
     def _scope(self) -> str:

@@ -179,7 +179,7 @@ def votes_information(ratings: Floats, panel: Floats) -> Floats:
 def simulated_mean(values: Floats, runs: str) -> Estimate:
     """Return the mean of values of independent runs, described in words, with its 99 % interval; of few, none."""
     error = DEVIATIONS * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) >= FIRST_TIME else math.inf
-    return Estimate(float(np.mean(values)), error, "confidence", f"{runs}, 99 %")
+    return Estimate(float(np.mean(values)), error, "confidence", f"{runs}, 99 %", level=0.99)
 
 
 def win_chance(difference: Floats) -> Floats:

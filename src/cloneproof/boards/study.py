@@ -123,7 +123,9 @@ def _measured(values: Floats, errors: Floats, dice: np.random.Generator) -> tupl
 
 def _interval(values: Floats) -> Estimate:
     low, high = np.quantile(values, [0.025, 0.975])
-    return Estimate(float(values.mean()), float(high - low) / 2, "confidence", f"{DRAWS} sets of strengths, 95 %")
+    return Estimate(
+        float(values.mean()), float(high - low) / 2, "posterior", f"{DRAWS} sets of strengths, 95 %", level=0.95
+    )
 
 
 StudyProgress = Callable[[int, int, str], None]

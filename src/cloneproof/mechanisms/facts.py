@@ -71,6 +71,8 @@ class Facts:
         The mechanism with a number a step too low and too high.
     why_copies_pay : str
         What a copy changes, where it pays.
+    abandons : bool
+        Whether an item may never be shown again while the others are: rare runs then lose much.
     """
 
     seen: str = ""
@@ -83,6 +85,7 @@ class Facts:
     because: str = ""
     doubts: tuple[tuple[str, Mechanism], ...] = ()
     why_copies_pay: str = ANEW
+    abandons: bool = True
 
 
 def items_of(setting: Setting) -> str:

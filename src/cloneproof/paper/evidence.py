@@ -48,11 +48,6 @@ def agrees(estimate: Estimate, expected: float, slack: float = 0.0) -> bool:
 by_value, by_low, by_high = attrgetter("value"), attrgetter("low"), attrgetter("high")  # keys of estimates
 
 
-def scaled(estimate: Estimate, factor: float) -> Estimate:
-    """Return a multiple of an estimate."""
-    return replace(estimate, value=estimate.value * factor, error=estimate.error * abs(factor))
-
-
 def part_of(estimate: Estimate, whole: float, rounding: float = 0.0) -> Estimate:
     """Return an estimate as a part of a number."""
     return replace(estimate, value=estimate.value / whole, error=estimate.error / whole + rounding)

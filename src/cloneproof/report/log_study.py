@@ -240,8 +240,7 @@ def _unit(study: LogStudy) -> str:
 
 
 def _scaled(value: Estimate, study: LogStudy) -> Estimate:
-    width = float(study.log.high - study.log.low)
-    return Estimate(value.value * width, value.error * width, value.kind, value.method)
+    return value.scaled(float(study.log.high - study.log.low))
 
 
 def _amount(value: Estimate | None, study: LogStudy, sign: bool = False) -> str:

@@ -146,8 +146,8 @@ def kind_words(estimate: Estimate) -> str:
     """Return what the error bound means."""
     meaning = {
         "exact": "the true value lies within the bound",
-        "confidence": "with the probability that the method states",
-        "asymptotic": "with that probability in the limit of many runs",
+        "confidence": f"with probability {estimate.level:.4g}",
+        "posterior": f"with probability {estimate.level:.4g}, given the data",
     }
     words = "the bound is an estimate" if estimate.heuristic else meaning[estimate.kind]
     return f"{words} ({estimate.method})"
@@ -180,7 +180,7 @@ def relative_words(relative: float) -> str:
 
 def drawn(witness: Finding) -> bool:
     """Return whether the gain is that of pairs of runs, which say less of both payoffs than of their difference."""
-    return witness.gain.kind in ("confidence", "asymptotic")
+    return witness.gain.kind != "exact"
 
 
 def related(witness: Finding) -> str:
@@ -396,9 +396,8 @@ def engine_words(scope: AuditScope) -> str:
 
 
 def _attack_words(gain: Estimate) -> str:
-    if gain.kind in ("confidence", "asymptotic"):
-        sequence = "a confidence sequence" if gain.kind == "confidence" else "an asymptotic confidence sequence"
-        return f"the gain of {gain.value:.6g} has {sequence} of half-width {gain.error:.3g} ({gain.method})"
+    if gain.kind != "exact":
+        return f"the gain of {gain.value:.6g} has an interval of half-width {gain.error:.3g} ({gain.method})"
     return f"the gain of {gain.value:.6g} is computed with an error of at most {gain.error:.1e} ({gain.method})"
 
 

@@ -39,6 +39,7 @@ from cloneproof.runs.job import check_sums
 from cloneproof.runs.kernel import ROUNDS_IN_PYTHON, ChunkOutcomes, Outcomes, Runs
 from cloneproof.runs.native import library
 from cloneproof.runs.statistics import (
+    FIRST_TIME,
     Estimands,
     RunTotals,
     in_groups,
@@ -60,6 +61,7 @@ ENOUGH: Final = 100  # runs, or pairs of runs, that a budget must allow for a ho
 ROUND_NUMBERS: Final = (5, 2, 1)  # a horizon that fits is one of these times a power of ten
 RUNS, FEW_RUNS = 1000, 50  # by default, if no runs and no seconds are given: with the compiled kernels, and without
 SLOW: Final = "sampled in plain Python, about a thousand times slower: "
+FIRST_LOOK: Final = 64  # runs, before which sampling does not stop for what it found
 MOST_RUNS, MOST_THREADS = 10**12, 4096
 PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
 CARD_CHUNK: Final = 1 << 18  # runs of a launch
@@ -160,7 +162,7 @@ def _drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTo
     threads = plan.threads or available_threads()
     totals = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
     try:
-        if plan.decided is not None and start.count > 0 and _is_look(start.count) and plan.decided(start):
+        if plan.decided is not None and start.count > 0 and _is_look(start) and plan.decided(start):
             return totals, "decided"
         patience = None if plan.seconds is None else plan.seconds + FIRST_PATIENCE
         most = None if plan.limit is None else plan.limit * len(start.estimands.weights)
@@ -168,7 +170,7 @@ def _drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTo
             for rows in _chunks(observe, start, plan, threads, deadline):
                 for piece in _until_looks(rows, totals, plan):
                     totals = totals.plus(piece)
-                    if plan.decided is not None and _is_look(totals.count) and plan.decided(totals):
+                    if plan.decided is not None and _is_look(totals) and plan.decided(totals):
                         return totals, "decided"
                 if plan.report is not None:
                     plan.report(SamplingStatus(totals, most, deadline.seconds))
@@ -250,18 +252,20 @@ def by_deadline(work: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
     return future.result()
 
 
-def looks(first: int) -> Iterator[int]:
-    """Yield the numbers of observations, from `first` on, at which sampling may stop: an eighth more each time.
+def looks(strata: int, after: int) -> Iterator[int]:
+    """Yield the numbers of observations, more than `after`, at which sampling may stop: they double.
+
+    The first has 64 runs at least, and as many observations as an interval needs.
 
     >>> from itertools import islice
-    >>> list(islice(looks(15), 5)), list(islice(looks(1000), 3))
-    ([15, 16, 18, 20, 22], [1045, 1175, 1321])
+    >>> list(islice(looks(1, 0), 3)), list(islice(looks(3, 64), 3))
+    ([64, 128, 256], [88, 176, 352])
     """
-    look = 1
+    look = max(FIRST_TIME, -(-FIRST_LOOK // strata))
     while True:
-        if look >= first:
+        if look > after:
             yield look
-        look += max(1, look // 8)
+        look *= 2
 
 
 def first_chunk(largest: int) -> int:
@@ -331,7 +335,7 @@ def _until_looks(rows: FloatArray, totals: RunTotals, plan: RunPlan) -> Iterator
         yield rows
         return
     done = begin
-    for look in looks(begin + 1):
+    for look in looks(strata, begin):
         stop = min(look, end)
         yield rows[(done - begin) * strata : (stop - begin) * strata]
         done = stop
@@ -339,8 +343,8 @@ def _until_looks(rows: FloatArray, totals: RunTotals, plan: RunPlan) -> Iterator
             return
 
 
-def _is_look(count: int) -> bool:
-    return next(looks(count)) == count
+def _is_look(totals: RunTotals) -> bool:
+    return next(looks(len(totals.estimands.weights), totals.count - 1)) == totals.count
 
 
 def kernels_installed() -> bool:

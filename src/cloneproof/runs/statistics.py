@@ -39,7 +39,7 @@ from cloneproof._lib.arrays import FloatArray
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market, Means
 from cloneproof.market.segments import marginal
-from cloneproof.runs.estimate import BoundsName, ErrorKind, Estimate
+from cloneproof.runs.estimate import BoundsName, Estimate
 
 RATES: FloatArray = 0.97 * 1.5 ** -np.arange(35.0)  # down to 1e-6: best for V / c^2 near 10^13, beyond any sample
 _RANKS = np.arange(1.0, len(RATES) + 1.0) ** -1.2  # heavy enough a tail that no sample size pays much
@@ -376,12 +376,14 @@ class RunTotals:
 
     def estimates(self, confidence: float, how: str, bounds: BoundsName = "distribution-free") -> list[Estimate]:
         """Return the means with their half-widths, infinite before `FIRST_TIME`: few runs have no interval to tell."""
-        kind: ErrorKind = "confidence" if bounds == "distribution-free" else "asymptotic"
-        words = "confidence sequence" if kind == "confidence" else "asymptotic confidence sequence"
+        words = "confidence sequence" if bounds == "distribution-free" else "asymptotic confidence sequence"
         method = f"{how}, {words} at {confidence * 100:.12g} %" if self.count else "no runs yet"
         few = self.count < FIRST_TIME
         widths = np.full(len(self.means), math.inf) if few else self.half_widths(1.0 - confidence, bounds)
-        return [Estimate(float(m), float(w), kind, method) for m, w in zip(self.means, widths, strict=True)]
+        return [
+            Estimate(float(m), float(w), "confidence", method, level=confidence)
+            for m, w in zip(self.means, widths, strict=True)
+        ]
 
     def check_same(self, estimands: Estimands) -> RunTotals:
         """Return itself if it belongs to that job; else raise an error."""

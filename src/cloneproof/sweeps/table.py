@@ -20,9 +20,9 @@ from cloneproof.sweeps.tasks import Answer
 
 COLUMNS: Final = (
     "point", "question", "market", "mechanism", "parameters", "copies", "horizon", "seed", "engine",
-    "quantity", "agent", "value", "error", "kind", "method", "verdict", "scope", "notes",
+    "quantity", "agent", "value", "low", "high", "error", "kind", "level", "method", "verdict", "scope", "notes",
 )  # fmt: skip
-_WHOLE, _REAL = ("point", "horizon", "seed"), ("value", "error")
+_WHOLE, _REAL = ("point", "horizon", "seed"), ("value", "low", "high", "error", "level")
 MOST_ROWS = 40  # that are shown
 
 
@@ -155,7 +155,7 @@ def point_rows(point: GridPoint, answer: Answer) -> Iterator[dict[str, Any]]:
         "scope": answer.get("scope", ""),
         "notes": "; ".join(answer["notes"]),
     }
-    nothing = {"value": None, "error": None, "kind": "", "method": ""}
+    nothing = dict.fromkeys(("value", "low", "high", "error", "level")) | {"kind": "", "method": ""}
     for quantity, agent, estimate in answer["estimates"] or [("refused", "", nothing)]:
         yield shown | {"quantity": quantity, "agent": agent} | {name: estimate[name] for name in nothing}
 

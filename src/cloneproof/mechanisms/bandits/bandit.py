@@ -33,6 +33,7 @@ BONUSES = (
     "when the other arms have their turn; near a horizon at which an honest list would just try a bad arm again, that "
     "turn can come later, or fall to a good one."
 )
+TRY_ALL = ("none", "ucb", "kl-ucb", "posterior", "epsilon-greedy")  # indices that try every candidate again and again
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Bandit(Mechanism):
             compares=compared,
             by_arm=self.agent is None,
             why_copies_pay=BONUSES if self.arm.index == "ucb" else ANEW,
+            abandons=not all(rule.index in TRY_ALL and not rule.commits and not rule.draws for rule in self.rules),
         )
 
     def open(self, setup: StateSetup) -> OneLevelState | TwoLevelState:

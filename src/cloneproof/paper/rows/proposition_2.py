@@ -15,7 +15,7 @@ from cloneproof.bounds import doubling_arm_rounds, prior_independent_etc_regret
 from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.paper.evidence import all_of, at_most, by_low, by_value, rounded, scaled
+from cloneproof.paper.evidence import all_of, at_most, by_low, by_value, rounded
 from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, ours, table
 from cloneproof.paper.permutations import Instance, rp_regret
 from cloneproof.paper.trp import exploration_slack
@@ -64,7 +64,7 @@ class Epochs:
         """Margins summed up to the end of every epoch."""
         total, margins = Estimate(0.0, 0.0, "exact", SUMMED), []
         for gain in self.gains:
-            total = replace(total - scaled(gain, -1.0), method=SUMMED)
+            total = replace(total - gain.scaled(-1.0), method=SUMMED)
             margins.append(total)
         return margins
 
@@ -148,7 +148,7 @@ def run(setting: RowSetting) -> Findings:
             ),
             detail(
                 "The proof: where T is not large enough, the loop ends before exploitation, and copies change nothing.",
-                all_of([at_most(scaled(margin, -1.0), 0.0, 1e-6) for margin in tiny.margins]),
+                all_of([at_most(margin.scaled(-1.0), 0.0, 1e-6) for margin in tiny.margins]),
                 (f"lowest margin of copies {COPIES}, gap {TINY:g}, up to T = 2^{last}", dip),
                 ("first paying horizon, as a power of 2", min(tiny.paying, default=0)),
             ),

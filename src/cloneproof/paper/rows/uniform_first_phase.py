@@ -12,7 +12,7 @@ from cloneproof.audits.result import Audit
 from cloneproof.bounds import uniform_etc_regret_at_least
 from cloneproof.evaluation.evaluate import evaluate, evaluate_horizons
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.paper.evidence import AUDITED, above, agrees, all_of, by_high, by_law, by_value, scaled, size
+from cloneproof.paper.evidence import AUDITED, above, agrees, all_of, by_high, by_law, by_value, size
 from cloneproof.paper.findings import Findings, FindingsTable, Row, RowSetting, claim, detail, ours, table
 from cloneproof.runs.estimate import Estimate
 
@@ -56,7 +56,7 @@ def run(setting: RowSetting) -> Findings:
             claim(
                 "Its regret is linear.",
                 all_of([above(regret, least * t - 1e-6 * t) for t, regret in growth]),
-                *((f"regret per round, T = {t:,}", scaled(regret, 1 / t)) for t, regret in growth),
+                *((f"regret per round, T = {t:,}", regret.scaled(1 / t)) for t, regret in growth),
             ),
             detail(
                 "The payoff is u_i = Γ_i(T)/n, the single-agent payoff divided by n.",
