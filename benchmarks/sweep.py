@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.sweeps.cluster import cluster
+from cloneproof.sweeps.sweep import cluster
 from tables import new_table, print_table
 
 MARKET = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)

@@ -16,8 +16,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._lib.files import code_version
 from cloneproof.errors import SweepError
-from cloneproof.sweeps.cluster import cluster
-from cloneproof.sweeps.sweep import Interrupted
+from cloneproof.sweeps.sweep import Interrupted, cluster
 from support.sizes import LONG
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "grids" / "slurm.sh"

@@ -14,10 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cloneproof._lib.sources import LogSource, guessed_column, log_source, named_column
 from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, Scores, bradley_terry, votes_information
 from cloneproof.errors import BoardError, brief
-from cloneproof.logs.columns import guessed_column, named_column
-from cloneproof.logs.sources import LogSource, log_source
 
 MEANINGS: Final[dict[str, tuple[str, ...]]] = {  # what a column may be called, the likeliest first
     "first": ("model_a", "left", "model_1", "model_left", "player_a", "first", "a", "model_x", "x"),

@@ -33,8 +33,8 @@ def sweep(
     """
     if grid is None or store is None:
         raise SweepError("expected GRID.toml and --store FILE; give them")
-    from cloneproof.sweeps.cluster import cluster as open_cluster
     from cloneproof.sweeps.sweep import Interrupted, SweepState
+    from cloneproof.sweeps.sweep import cluster as open_cluster
     from cloneproof.sweeps.sweep import sweep as run_sweep
     from cloneproof.sweeps.table import check_output
 

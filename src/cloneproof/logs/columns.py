@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cloneproof.errors import CloneproofError, LogError, brief, did_you_mean
+from cloneproof._lib.sources import guessed_column, listed_columns, named_column
+from cloneproof.errors import LogError, brief
 
 GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "agent": (
@@ -38,7 +39,6 @@ ROLES: Final = {
     "count": "the number of rounds of a row", "total": "the sum of its rewards", "segment": "the segment",
     "position": "the place",
 }  # fmt: skip
-MOST_LISTED: Final = 12  # columns named in an error
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def chosen_columns(
             others = [name for name in free if name != column and guessed_column(GUESSES[role], [name])]
             if others and role in ("agent", "arm", "reward"):
                 doubts.append(
-                    f"`{column}` is taken for {ROLES[role]}, and {_listed(others)}: name it by --{role} COLUMN"
+                    f"`{column}` is taken for {ROLES[role]}, and {listed_columns(others)}: name it by --{role} COLUMN"
                 )
             free.remove(column)
             notes.append(f"using `{column}` as {ROLES[role]}")
@@ -142,16 +142,6 @@ def chosen_columns(
     )
 
 
-def guessed_column(usual: Sequence[str], names: Sequence[str]) -> str | None:
-    """Return the column with the first of these usual names, ignoring case and blanks; None if there is none.
-
-    >>> guessed_column(("arena_score", "elo rating"), ["model", "Elo  Rating"])
-    'Elo  Rating'
-    """
-    plain = {" ".join(name.lower().split()): name for name in reversed(names)}
-    return next((plain[name.lower()] for name in usual if name.lower() in plain), None)
-
-
 def _not_compared(names: Sequence[str]) -> list[str]:
     """Describe the column of titles that nobody named."""
     title = guessed_column(TITLES, names)
@@ -174,23 +164,9 @@ def _named(names: Sequence[str], given: Mapping[str, str | None]) -> dict[str, s
     return chosen
 
 
-def named_column(names: Sequence[str], meaning: str, name: str, error: type[CloneproofError] = LogError) -> str:
-    """Return the name of a column, or raise an error if there is none of that name."""
-    if name in names:
-        return name
-    near = did_you_mean(str(name), names)
-    raise error(f"expected the column {brief(name)} for {meaning}, got none of that name; {near}{_listed(names)}")
-
-
 def _nothing_for(role: str, names: Sequence[str]) -> str:
     other = ", or whose arm it is by --owners FILE" if role == "agent" else ""
     return (
         f"expected a column for {ROLES[role]}, got none with a usual name; name it by "
-        f"--{role} COLUMN{other}; {_listed(names)}"
+        f"--{role} COLUMN{other}; {listed_columns(names)}"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(brief(name) for name in names[:MOST_LISTED])
-    more = len(names) - MOST_LISTED
-    return f"the columns are {shown}" + (f" and {more:,} more" if more > 0 else "")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from cloneproof._lib.sources import LogSource, text_literal
 from cloneproof.errors import LogError, brief
-from cloneproof.logs.sources import LogSource, text_literal
 from cloneproof.logs.statistics import LogRows
 
 MOST_SAID: Final = 4  # kinds of faults named in an error

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from cloneproof._lib.checks import count as checked_count
 from cloneproof._lib.checks import is_one_line
+from cloneproof._lib.sources import TWICE, LogSource, log_source
 from cloneproof.errors import LogError, OutOfTimeError, brief
 from cloneproof.logs.attention import PlaceAttention, by_attention
 from cloneproof.logs.columns import LIKELY_SEGMENTS, LogColumns, chosen_columns
 from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
 from cloneproof.logs.log import Log, LoggedArm, Moment
-from cloneproof.logs.sources import TWICE, LogSource, log_source
 from cloneproof.logs.statistics import (
     KEYS,
     ArmSums,

@@ -11,10 +11,10 @@ import numpy as np
 from cloneproof._lib.checks import number_in
 from cloneproof._lib.data import Data
 from cloneproof._lib.findings import NamedFinding, WithFindings
+from cloneproof._lib.sources import LogSource, guessed_column, log_source, named_column
 from cloneproof._lib.tables import Tabular
 from cloneproof.errors import LogError, brief
-from cloneproof.logs.columns import TITLES, guessed_column, named_column
-from cloneproof.logs.sources import LogSource, log_source
+from cloneproof.logs.columns import TITLES
 from cloneproof.same.links import FALSE_SHARE, ClicksAndViews, ColumnKind, SameLink, links_of
 
 BLOCK: Final = "block"

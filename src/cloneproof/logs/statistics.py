@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
+from cloneproof._lib.sources import LogColumn, LogSource
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.columns import LogColumns
-from cloneproof.logs.sources import LogColumn, LogSource
 from cloneproof.market.positions import MOST_PLACES
 
 WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN")

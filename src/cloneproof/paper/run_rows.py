@@ -20,8 +20,8 @@ from typing import Any, get_args
 
 from cloneproof._lib.checks import one_of
 from cloneproof._lib.files import code_version, write_whole
-from cloneproof._lib.processes import process_pool
 from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table
+from cloneproof._lib.sections import report as renderer
 from cloneproof._version import package_versions
 from cloneproof.errors import CloneproofError
 from cloneproof.paper.findings import (
@@ -35,8 +35,7 @@ from cloneproof.paper.findings import (
     TableCell,
     rows,
 )
-from cloneproof.report import page as report_page
-from cloneproof.report import words
+from cloneproof.runs.deadline import process_pool
 from cloneproof.runs.estimate import Estimate
 
 ROLES: dict[CheckRole, str] = {
@@ -76,7 +75,7 @@ def page(found: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) -> st
         "Replication-proof Bandit Mechanism Design with Bayesian Agents",
     )
     remarks = [f"scale {scale}, seed {seed}", "the same numbers as data: results.json beside this page"]
-    return report_page.page([first, *(_section(*of_row) for of_row in found.values())], remarks)
+    return str(renderer("page").page([first, *(_section(*of_row) for of_row in found.values())], remarks))
 
 
 def _section(row: Row, findings: Findings) -> Section:
@@ -124,15 +123,16 @@ def cell_words(value: TableCell) -> str:
     >>> cell_words(Estimate(0.25, 1e-12, "exact", "")), cell_words(7000)
     ('0.25', '7,000')
     """
+    words = renderer("words")
     if isinstance(value, Estimate):
         rounding = value.error <= ROUNDING * max(1.0, abs(value.value))
-        return words.number(value) if rounding else f"{words.number(value)} {words.error_words(value)}"
+        return str(words.number(value)) if rounding else f"{words.number(value)} {words.error_words(value)}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}".replace("-", words.MINUS)
     if isinstance(value, float):
-        return words.number(value)
+        return str(words.number(value))
     return value.replace(" ", words.FIXED) if len(value) <= SHORT else value
 
 
@@ -168,7 +168,7 @@ def reproduce(
     results = {
         "scale": scale,
         "seed": seed,
-        "versions": package_versions(*report_page.PACKAGES),
+        "versions": package_versions(*renderer("page").PACKAGES),
         "timings": "timings.json",
         "rows": {name: _heading(*section) | finished[name]["findings"] for name, section in sections.items()},
     }

@@ -1,14 +1,18 @@
-"""Time budgets."""
+"""Time budgets, and worker processes that end with the one that started them, however it ends."""
 
 from __future__ import annotations
 
 import math
+import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from multiprocessing import get_context, parent_process
 from typing import Any, TypeVar
 
 from cloneproof._lib.clock import EXACT_UNTIL, is_counted, now, wall_time
@@ -143,3 +147,21 @@ class NotebookLine:
 
 
 notebook_line = NotebookLine()
+
+
+def process_pool(count: int) -> ProcessPoolExecutor:
+    """Return a pool of spawned processes; threads and compiled code do not survive a fork."""
+    return ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin_worker)
+
+
+def _begin_worker() -> None:
+    """Make Ctrl-C, and the end of the driver, end a worker silently."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()

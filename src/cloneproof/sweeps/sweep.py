@@ -4,8 +4,9 @@
 2. What the file does not have is computed, point by point, each stored as it comes (`Store`).
 3. The table is made of what is stored (`table`).
 
-Points are computed in this thread, in processes, or on an executor that is given, such as a cluster's. The driver alone
-writes to the file.
+Points are computed in this thread, in processes, or on an executor that is given, such as a cluster's (`cluster`; Dask,
+an extra, is imported only when one is asked for, and gives the tasks of a worker that died to another one). The driver
+alone writes to the file.
 
 The file has a line of JSON for each finished point, [key, answer], written whole with one call, so that a sweep that
 dies loses only what was being computed; a line that a crash or a full disk has cut is taken away when the file is
@@ -16,11 +17,14 @@ file may have answers of several.
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
+import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,8 +32,8 @@ from typing import Any
 
 from cloneproof._lib.checks import count
 from cloneproof._lib.files import checked_path, code_version
-from cloneproof._lib.processes import process_pool
 from cloneproof.errors import SweepError, brief
+from cloneproof.runs.deadline import process_pool
 from cloneproof.runs.sampler import DeviceName, InlineExecutor, available_threads, checked_device
 from cloneproof.sweeps.grid import load_grid, points_of
 from cloneproof.sweeps.table import COLUMNS, SweepSummary, SweepTable, point_rows
@@ -280,3 +284,45 @@ def _compute(
     finally:
         for future in flying:
             future.cancel()
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Executor]:
+    """Yield the workers of the scheduler at tcp://HOST:PORT; or `local:N`, N processes that end with the block.
+
+    Those have one thread each, since engines hold Python's lock where no kernel does the work.
+    """
+    local = re.fullmatch(r"local:(\d+)", address)
+    if not local and not re.fullmatch(r"\w+://\S+:\d+/?", address):
+        raise SweepError(f"expected a cluster as tcp://HOST:PORT or local:N, got {brief(address)}; give one of them")
+    number = count(int(local[1]), "the number of workers of a cluster", most=1000, error=SweepError) if local else 0
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise SweepError("expected Dask for a cluster, got none; pip install 'cloneproof[cluster]'") from None
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # a sweep says in one sentence what failed
+    with ExitStack() as opened:
+        place: object = address
+        if local:
+            quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}
+            place = opened.enter_context(LocalCluster(n_workers=number, threads_per_worker=1, **quiet))
+        try:
+            client = Client(place, set_as_default=False)
+        except (OSError, ValueError, ImportError) as problem:  # no answer in time, no address, no such protocol
+            raise SweepError(
+                f"expected a Dask scheduler at {address}, got {type(problem).__name__}; start one with "
+                "`dask scheduler`, or check address and firewall"
+            ) from None
+        executor = opened.enter_context(client).get_executor(pure=False)
+        if local:
+            client.run(_ignore_interrupts)
+        try:
+            yield executor
+        except KeyboardInterrupt:
+            opened.pop_all()  # closing would wait for running tasks; these processes end with this one
+            raise
+
+
+def _ignore_interrupts() -> None:
+    """Ignore Ctrl-C, which reaches every process of a terminal; the driver alone answers it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

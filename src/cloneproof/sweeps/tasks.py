@@ -30,7 +30,6 @@ from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.bandits.rules import installed_rules, rule, rule_from_dict, rule_to_dict
 from cloneproof.mechanisms.catalogue import mechanism_from_dict
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.words import scope_words
 from cloneproof.runs.estimate import Estimate
 from cloneproof.runs.sampler import DeviceName
 
@@ -212,5 +211,5 @@ def _audit(
     estimates = [(name, worst.agent, getattr(worst, name)) for name in ("gain", "honest", "copied")]
     estimates += [(f"{name} gain", one.agent, one.gain) for name, one in found.also.items()]
     witness = {worst.agent: list(worst.copies)}
-    words = {"verdict": found.verdict, "scope": scope_words(found.scope), "witness": witness}
+    words = {"verdict": found.verdict, "scope": str(found.scope), "witness": witness}
     return _answer(estimates, "audit", found.notes, **words)

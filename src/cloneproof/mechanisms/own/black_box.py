@@ -45,12 +45,11 @@ import numpy as np
 
 from cloneproof._lib.checks import known, number_in
 from cloneproof._lib.clock import is_counted
-from cloneproof._lib.processes import process_pool
 from cloneproof._lib.randomness import substream, uniform
 from cloneproof._lib.ticks import ONE
 from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.market.market import check_no_positions
-from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.deadline import Deadline, process_pool
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import ROUNDS_IN_PYTHON, ChunkOutcomes, Kernel, Outcomes, Runs, outcomes_of
 from cloneproof.runs.tapes import (

@@ -1,4 +1,4 @@
-"""Where the rows of a log come from: files or a table, as a relation that DuckDB streams.
+"""Where the rows of a log or a board come from: files or a table, as a relation that DuckDB streams.
 
 Headers and keys are read here, so that nothing is left to DuckDB's guesses: every column of a CSV or JSON-lines file is
 text, and values that are not numbers are counted.
@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof.errors import LogError, brief
+from cloneproof.errors import CloneproofError, LogError, brief, did_you_mean
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -43,6 +43,7 @@ MOST_COLUMNS: Final = 10_000  # columns of a file
 TWICE: Final = "two columns of this name"  # type of a column that cannot be used
 STRICTLY: Final = ", store_rejects = false"
 SKIPPING: Final = ", store_rejects = true, rejects_limit = 1000000"
+MOST_LISTED: Final = 12  # columns named in an error
 MEMORY: Final = "1GB"  # limit for DuckDB, which then spills to a temporary folder
 
 
@@ -385,3 +386,29 @@ def _array(values: Any) -> NDArray[Any]:  # noqa: ANN401 (a list, or a column of
     objects = np.empty(len(values), dtype=object)
     objects[:] = list(values)
     return objects
+
+
+def guessed_column(usual: Sequence[str], names: Sequence[str]) -> str | None:
+    """Return the column with the first of these usual names, ignoring case and blanks; None if there is none.
+
+    >>> guessed_column(("arena_score", "elo rating"), ["model", "Elo  Rating"])
+    'Elo  Rating'
+    """
+    plain = {" ".join(name.lower().split()): name for name in reversed(names)}
+    return next((plain[name.lower()] for name in usual if name.lower() in plain), None)
+
+
+def named_column(names: Sequence[str], meaning: str, name: str, error: type[CloneproofError] = LogError) -> str:
+    """Return the name of a column, or raise an error if there is none of that name."""
+    if name in names:
+        return name
+    near = did_you_mean(str(name), names)
+    raise error(
+        f"expected the column {brief(name)} for {meaning}, got none of that name; {near}{listed_columns(names)}"
+    )
+
+
+def listed_columns(names: Sequence[str]) -> str:
+    shown = ", ".join(brief(name) for name in names[:MOST_LISTED])
+    more = len(names) - MOST_LISTED
+    return f"the columns are {shown}" + (f" and {more:,} more" if more > 0 else "")
