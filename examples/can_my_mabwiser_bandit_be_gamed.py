@@ -50,7 +50,7 @@ def bandits() -> list[cp.BlackBox]:
         "epsilon-greedy": LearningPolicy.EpsilonGreedy(epsilon=0.1),
         "Thompson sampling": LearningPolicy.ThompsonSampling(),
     }
-    return [cp.BlackBox(partial(MABWiser, policy), f"MABWiser's {name}") for name, policy in policies.items()]
+    return [cp.BlackBox(partial(MABWiser, policy), name=f"MABWiser's {name}") for name, policy in policies.items()]
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ def bandits() -> list[cp.BlackBox]:
         "epsilon-greedy": bandit.EpsilonGreedy(epsilon=0.1),
         "Thompson sampling": bandit.ThompsonSampling(reward_obj=proba.Beta()),
     }
-    return [cp.BlackBox(partial(River, policy), f"river's {name}") for name, policy in policies.items()]
+    return [cp.BlackBox(partial(River, policy), name=f"river's {name}") for name, policy in policies.items()]
 
 
 def main() -> None:

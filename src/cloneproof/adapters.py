@@ -105,7 +105,7 @@ def litellm_router(
         )
     priors = dict(evaluation_priors or {}), evaluation_prior_max_mass
     name = name or f"LiteLLM {read}'s adaptive router"
-    return BlackBox(partial(_LitellmPolicy, dict(costs or {}), dict(preferences or {}), options, priors), name)
+    return BlackBox(partial(_LitellmPolicy, dict(costs or {}), dict(preferences or {}), options, priors), name=name)
 
 
 def _litellm(module: str) -> ModuleType:

@@ -2,13 +2,13 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
 import cloneproof as cp
 from cloneproof.errors import MechanismError, SessionError
-from cloneproof.market.rewards import BOUNDED
-from cloneproof.mechanisms.terms import Terms
+from cloneproof.mechanisms.terms import Terms, refusal
 
 MOST = 24
 
@@ -26,40 +26,43 @@ def drawn_terms(dice):
         return whole and all(agents * rotations * blocks <= own for own in rounds)
 
     attention = tuple(1 / place for place in range(1, places + 1))
-    return Terms(streams, horizon, BOUNDED, "at-horizon", segments, attention, batch), fits
+    return streams, Terms(horizon, segments=segments, positions=attention, batch=batch), fits
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_session_opens_for_the_numbers_of_agents_that_fit(seed):
-    terms, fits = drawn_terms(random.Random(seed))
-    assert list(terms.agents(MOST)) == [agents for agents in range(1, MOST + 1) if fits(agents)]
+    streams, terms, fits = drawn_terms(random.Random(seed))
+    fitting = [agents for agents in range(1, MOST + 1) if fits(agents)]
+    declared = refusal(streams, terms, MOST)
+    assert (declared is None) == bool(fitting)
     for agents in range(1, MOST + 1):
-        refusal = terms.refusal(agents)
-        assert (refusal is None) == fits(agents)
+        why = refusal(streams, replace(terms, agents=agents))
+        assert (why is None) == fits(agents)
         options = {"positions": terms.positions, "batch": terms.batch, "segments": terms.segments or None}
         registered = {f"agent {number}": 1 for number in range(agents)}
-        if refusal is not None:
+        if why is not None:
             with pytest.raises(MechanismError) as found:
-                cp.session(terms.mechanism, registered, terms.horizon, **options)
-            assert str(found.value) == refusal
+                cp.session(streams, registered, terms.horizon, **options)
+            assert str(found.value) == why
         else:
-            live = cp.session(terms.mechanism, registered, terms.horizon, **options)
+            live = cp.session(streams, registered, terms.horizon, **options)
             for name in terms.parts:
                 assert live.decide_slate(name)
 
 
 def test_a_refusal_names_what_would_fit():
-    streams = cp.mechanism("reservoir-streams", rotations=2, blocks=8)
-    terms = Terms(streams, 1000, BOUNDED, "at-horizon", {"desk": 0.9, "phone": 0.1}, (1.0, 0.5), 4)
-    assert terms.refusal(12) == (
-        "expected a laboratory that ends within 100 pages, got one of 192 for 12 agents in segment 'phone'; give "
+    streams, segments = cp.mechanism("reservoir-streams", rotations=2, blocks=8), {"desk": 0.9, "phone": 0.1}
+    terms = Terms(1000, segments=segments, positions=(1.0, 0.5), batch=4)
+    assert refusal(streams, replace(terms, agents=12)) == (
+        "in segment 'phone': expected a laboratory that ends within 100 pages, got one of 192 for 12 agents; give "
         "rotations of at most 1 or blocks of at most 4, or let a multiple of 2 agents take part"
     )
-    assert terms.refusal(5) == (
-        "expected blocks of whole batches, got rotations=2 for 5 agents and batches of 4 in segment 'desk'; give "
+    assert refusal(streams, replace(terms, agents=5)) == (
+        "in segment 'desk': expected blocks of whole batches, got rotations=2 for 5 agents and batches of 4; give "
         "rotations that are a multiple of 4, or batches that divide 10, or let a multiple of 2 agents take part"
     )
-    assert terms.agents() == range(2, 7, 2)
+    assert refusal(streams, terms, quota=2) is None
+    assert refusal(streams, replace(terms, horizon=300), quota=50).startswith("no number of agents up to 50 can start")
 
 
 @pytest.mark.parametrize(("rotations", "agents", "batch"), [(2, 3, 3), (7, 16, 14), (1, 4, 2)])

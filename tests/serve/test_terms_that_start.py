@@ -55,7 +55,12 @@ def test_terms_that_nobody_could_start_are_refused(kind, desk):
     ("terms", "agents", "said", "fits"),
     [
         (FREEZE | {"horizon": 100}, 12, "a laboratory that ends within 100 pages, got one of 192 for 12 agents", 6),
-        (FREEZE | {"segments": TWO}, 12, "for 12 agents in segment 'phone'", 6),
+        (
+            FREEZE | {"segments": TWO},
+            12,
+            "in segment 'phone': expected a laboratory that ends within 100 pages, got one of 192 for 12 agents",
+            6,
+        ),
         (FREEZE | {"parameters": {"rotations": 1, "blocks": 8}, "batch": 6}, 7, "rotations=1 for 7 agents", 6),
     ],
 )

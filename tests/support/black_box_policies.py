@@ -74,7 +74,7 @@ class Hosted:
 
 
 def hosted(mechanism, rewards):
-    return BlackBox(partial(Hosted, mechanism=mechanism, rewards=rewards), mechanism.name)
+    return BlackBox(partial(Hosted, mechanism=mechanism, rewards=rewards), name=mechanism.name)
 
 
 BAD_RUN = 3

@@ -33,7 +33,7 @@ from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.segments import plays
-from cloneproof.mechanisms.slate import check_takes_positions
+from cloneproof.mechanisms.terms import Terms, check_takes
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum
 from cloneproof.runs.kernel import Outcomes
@@ -119,9 +119,7 @@ def _costed(market: Market, mechanisms: Iterable[Mechanism]) -> Iterator[tuple[f
     for mechanism in mechanisms:
         honest = runs_of(market, mechanism, full_copies(market.agents, None))
         with suppress(CloneproofError):
-            for play in plays(market, mechanism):
-                if play.market.places:
-                    check_takes_positions(play.mechanism)
+            check_takes(mechanism, Terms.of(market))
             yield run_seconds(honest), mechanism
 
 

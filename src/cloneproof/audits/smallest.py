@@ -35,7 +35,7 @@ def attack_in(
     market: Market, mechanism: Mechanism | BlackBox, deviation: CopiesOf, search: Search, clock: Deadline, exactly: bool
 ) -> Witness:
     """Return what these copies gain in a market, exactly or from pairs of runs; an `EngineError` where it cannot."""
-    if exactly and isinstance(mechanism, Mechanism):
+    if exactly and not isinstance(mechanism, BlackBox):
         with clock.for_engines():
             finding = exact_gain(market, mechanism, deviation)
     else:

@@ -126,11 +126,13 @@ def own_policy(text: str, settings: Sequence[str] | None = None) -> Mechanism | 
     """
     look_here()
     made = imported(text, "a policy", "MyPolicy", MechanismError)
+    if isinstance(made, BlackBox) and not settings:
+        return made
     if isinstance(made, Rule | Mechanism) or (inspect.isfunction(made) and (settings or _takes_nothing(made))):
         return own_mechanism(text, **_options(settings))
     if settings:
         raise CloneproofError("expected --set with a mechanism or a rule, got it with a policy; set it in its class")
-    return made if isinstance(made, BlackBox) else BlackBox(made)
+    return BlackBox(made)
 
 
 def _takes_nothing(function: Callable[..., Any]) -> bool:

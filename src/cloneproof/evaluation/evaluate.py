@@ -13,11 +13,12 @@ from cloneproof.errors import EngineError, MechanismError, OutOfTimeError, brief
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.evaluation.tree import tree
-from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
+from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.committing.parameters import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.segments import plays, summed_plays
+from cloneproof.mechanisms.terms import Terms, check_takes
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.job import Job
@@ -160,12 +161,12 @@ def evaluate(
     known(engine, get_args(EngineName), "engine", EngineError)
     check_mechanism_or_box(mechanism)
     check_sampling(confidence=confidence, threads=threads, progress=progress)
+    check_takes(mechanism, Terms.of(market))
     threads, search = whole(threads), search.within(seconds)
     options = (search.runs, confidence, search.seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "runs"):
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'runs'")
-        check_fixed_end(market, "a black box")
         return _sampled(runs_of(market, mechanism, full, search.seed), options, search)
     notes: list[str] = []
     clock, engines = Deadline(search.seconds), _candidates(engine)

@@ -73,7 +73,7 @@ def audit_policy(
 ) -> PolicyAudit:
     """Audit a policy over the market's rounds; if sampled, over up to `longest` rounds if time allows."""
     mechanism = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
-    if isinstance(mechanism, Mechanism) and _is_exact(market, mechanism):
+    if not isinstance(mechanism, BlackBox) and _is_exact(market, mechanism):
         audited = audit(market, mechanism, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
         return PolicyAudit(audited, audited.worst, str(audited.scope), _gains(audited))
     clock = Deadline(seconds * SEARCHED)

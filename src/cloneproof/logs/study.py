@@ -44,7 +44,7 @@ from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends, check_no_positions
 from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
-from cloneproof.mechanisms.slate import check_takes_positions
+from cloneproof.mechanisms.terms import Terms, check_takes
 from cloneproof.runs.deadline import Deadline, interrupts_raised
 from cloneproof.runs.estimate import Estimate
 from cloneproof.same.links import Links
@@ -230,7 +230,7 @@ def _takes(policy: StudiedPolicy, market: Market, notes: list[str]) -> bool:
         if isinstance(policy, BlackBox):
             check_no_positions(market, "a black box")
         elif policy is not None and market.places:
-            check_takes_positions(policy(market))
+            check_takes(policy(market), Terms.of(market))
     except (MarketError, MechanismError) as refusal:
         notes.append(f"the policy is judged with the first place of a page only: {refusal}")
         return False

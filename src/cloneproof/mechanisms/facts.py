@@ -61,6 +61,8 @@ class Facts:
         What is looked at anew in every decision, so that its number is limited.
     by_arm : bool
         Whether rounds are divided among arms, so that a shorter list has fewer of them.
+    at_random_only : bool
+        Whether all that it promises is of markets that end at random.
     newcomer : str
         When an agent that joins is first shown.
     relies_on : str
@@ -80,6 +82,7 @@ class Facts:
     slots: int = 0
     compares: tuple[Compared, ...] = ()
     by_arm: bool = False
+    at_random_only: bool = False
     newcomer: str = "with the next season"
     relies_on: str = RATES
     because: str = ""

@@ -15,6 +15,7 @@ from cloneproof._lib.schedules import Bar
 from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.facts import Facts, Setting
+from cloneproof.mechanisms.terms import Feature, Terms
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel
 
@@ -242,33 +243,36 @@ class Mechanism(ABC):
             return f"the agent rule {_describe(self.rules[0])}"
         return None if self.counts_all else "the score 'champions'"
 
-    def no_joiners(self, ends: str, agents: int, places: int = 0) -> str | None:
-        """Return why others cannot join so many agents while it runs, as a sentence; None if they can.
+    def takes(self, what: Feature, terms: Terms) -> str | None:
+        """Return why it cannot have a feature on these terms, as a sentence; None if it can (`terms.refusal`)."""
+        asked = set[tuple[int, int]]()
+        for name, own in terms.parts.items():
+            running = self if name is None else self.in_segment(name)
+            if (key := (id(running), id(own))) not in asked:
+                asked.add(key)
+                why = running.takes_in_one(what, own)
+                if why is not None:
+                    return why if name is None else f"in segment {name!r}: {why}"
+        return None
 
-        They can where the slots of all agents are in one timetable, or in one index until a random end: there nobody
-        gains by waiting (docs/textbook/seasons.md). On pages of so many places they can where a laboratory ends, if
-        they change neither its places nor the last of these, by whose attention clicks count.
-        """
-        if places and self.flat and self.draws:
-            if 1 < places <= agents:
+    def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
+        """Return what `takes` says on terms without segments."""
+        match what:
+            case Feature.PLACES:
+                return (
+                    f"mechanism {self.name!r} takes no positions: of those on draws only 'reservoir' and "
+                    "'reservoir-streams' do, and of the others those that never commit, as 'ucb1' and 'h-thompson'; "
+                    "leave positions out"
+                )
+            case Feature.WEIGHTS:
+                return (
+                    "weights expect a mechanism that draws from arms, such as 'reservoir', got "
+                    f"{self.name!r}; leave them out, or use another mechanism"
+                )
+            case Feature.JOINS:
+                return f"mechanism {self.name!r} takes no agents while it runs; register for the next season or session"
+            case _:
                 return None
-            return (
-                f"expected at least as many agents as places, and two of these, where others join, got {agents} "
-                f"agents and places that somebody sees: {places}; register for the next season or session"
-            )
-        if not self.flat or not (self.scans or self.ranks_slots):
-            return f"mechanism {self.name!r} takes no agents while it runs; register for the next season or session"
-        if not self.commits_to_arm and ends != "at-random":
-            return (
-                f"mechanism {self.name!r} takes agents while it runs only if it ends at random; register for the next"
-            )
-        return None
-
-    def no_pauses(self, pages: bool = False) -> str | None:
-        """Return why arms cannot be paused, as a sentence: blocks of pages show everybody equally. None if they can."""
-        if self.draws and (pages or (self.flat and self.streams)):
-            return f"mechanism {self.name!r} takes no pauses where its draws are tested in blocks of pages; withdraw"
-        return None
 
     @abstractmethod
     def open(self, setup: StateSetup) -> Any:  # noqa: ANN401 (each family has states of its own)

@@ -8,18 +8,15 @@ then: so this is as if it had heard at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from cloneproof._lib.checks import count
 from cloneproof.errors import MechanismError, SessionError, brief
-from cloneproof.mechanisms.registration import (
-    Pauses,
-    Registration,
-    open_registration,
-    with_joiner,
-)
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.registration import Pauses, Registration, open_registration, with_joiner
 from cloneproof.mechanisms.segment import Segment, SegmentTerms
-from cloneproof.mechanisms.terms import Terms
+from cloneproof.mechanisms.terms import Feature, Terms, refusal
 
 Arm = tuple[int, int]  # its agent's number, and its own
 Change = frozenset[Arm] | Registration  # arms that are paused or resumed (none: a withdrawal), or who joined
@@ -28,6 +25,7 @@ Change = frozenset[Arm] | Registration  # arms that are paused or resumed (none:
 class Participants:
     """The base of `Session`: its agents with their arms, and the segments that they are in, once these have begun."""
 
+    mechanism: Mechanism
     terms: Terms
     ends: str
     last: int
@@ -95,9 +93,9 @@ class Participants:
         own gains by them (docs/textbook/reservoir.md, section 9). Where no slot is left, rounds are neutral; where no
         arm is, `decide` raises `PausedError`. Mechanisms that test draws in blocks of pages take no pauses.
         """
-        refusal = self.terms.no_pauses()
-        if refusal is not None:
-            raise MechanismError(refusal)
+        why = self.mechanism.takes(Feature.PAUSES, self.terms)
+        if why is not None:
+            raise MechanismError(why)
         return self._set_paused(self._numbers(agent, arm) - self._pauses.arms)
 
     def resume(self, agent: str, arm: int | None = None) -> bool:
@@ -141,9 +139,9 @@ class Participants:
         takes no agents while it runs, if it could not have started with one more, or if a champion has all later
         rounds.
         """
-        refusal = self.no_joiners()
-        if refusal is not None:
-            raise SessionError(refusal)
+        why = self.no_joiners()
+        if why is not None:
+            raise SessionError(why)
         if self.decided or self.played >= self.last:
             raise SessionError("expected a session that is not decided, got one more agent for it; open a new one")
         joiner = open_registration({agent: arms}, None if weights is None else {agent: weights})
@@ -156,7 +154,9 @@ class Participants:
 
     def no_joiners(self) -> str | None:
         """Return why no agent can join, as a sentence; None if one can."""
-        return self.terms.no_joiners(self.registration.first, len(self.registration.names))
+        agents, joined = len(self.registration.names) + 1, len(self.registration.joined) + 1
+        more = replace(self.terms, agents=agents, joined=joined)
+        return self.mechanism.takes(Feature.JOINS, more) or refusal(self.mechanism, more)
 
     def _catch_up(self, segment: Segment) -> None:
         """Tell a segment what was withdrawn or paused and who joined since it was needed last, in this order.

@@ -13,15 +13,12 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cloneproof._lib.checks import HORIZON_LIMIT, count, known, listed
-from cloneproof.errors import MechanismError, NobodyLeftError, PausedError, SessionError, brief
+from cloneproof.errors import NobodyLeftError, PausedError, SessionError, brief
 from cloneproof.market.market import MOST_ARMS, check_name
 from cloneproof.market.rewards import RewardFamily
-
-if TYPE_CHECKING:
-    from cloneproof.mechanisms.mechanism import Mechanism
 
 MOST_WEIGHT: Final = 1000  # of an arm
 JOINED_KEYS: Final = 1 << 31  # of agents whose draws have a value mixed in; a key has 32 bits
@@ -223,15 +220,6 @@ def _checked_weights(weights: object, arms: Mapping[str, int]) -> dict[str, tupl
     return declared
 
 
-def check_takes_weights(mechanism: Mechanism) -> None:
-    """Refuse a mechanism that has no draws for weights to go by."""
-    if not mechanism.draws:
-        raise MechanismError(
-            f"weights expect a mechanism that draws from arms, such as 'reservoir', got {mechanism.name!r}; "
-            "leave them out, or use another mechanism"
-        )
-
-
 def checked_window(window: object, family: RewardFamily) -> int:
     """Return the rounds after which a missing reward counts as the lowest possible one, which the family must have."""
     if math.isinf(family.low):
@@ -240,25 +228,3 @@ def checked_window(window: object, family: RewardFamily) -> int:
             f"in {family.support}; leave it out, and enter a default yourself"
         )
     return count(window, "window", 1, HORIZON_LIMIT, SessionError)
-
-
-def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:
-    """Refuse rewards that the mechanism cannot count: coins can replace rewards only if these are in [0, 1].
-
-    A test of a slot needs scores with monotone likelihood ratios: counts of coins, or sums of Gaussian rewards with one
-    standard deviation.
-    """
-    if family.low >= 0 and family.high <= 1:
-        return
-    normal = family.law == "normal"
-    coins, slots = any(rule.binarise for rule in mechanism.rules), mechanism.draws > 0
-    if coins or (slots and not normal):
-        expected = "rewards in [0, 1]" if coins else "gaussian rewards or rewards in [0, 1]"
-        advice = (
-            "give it coins=False (and contest='ucb' where there is a contest)"
-            if slots and normal
-            else "use another mechanism or family"
-        )
-        raise MechanismError(
-            f"mechanism {mechanism.name!r} expects {expected}, got {family.name} rewards in {family.support}; {advice}"
-        )

@@ -19,7 +19,6 @@ from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.registration import Allocation, Page, Pauses, Registration, Withdrawals
 from cloneproof.mechanisms.segments import SegmentedMechanism
-from cloneproof.mechanisms.slate import Attention, places_of
 from cloneproof.mechanisms.streams import (
     COINS_STREAM,
     END_STREAM,
@@ -28,6 +27,7 @@ from cloneproof.mechanisms.streams import (
     coins_of,
     last_round,
 )
+from cloneproof.mechanisms.terms import Attention, places_of
 
 
 class SegmentTerms(NamedTuple):

@@ -15,7 +15,6 @@ from cloneproof._lib.randomness import Stream, substream
 from cloneproof._lib.ticks import LARGEST, ONE, ticks, written
 from cloneproof.errors import (
     CloneproofError,
-    MechanismError,
     NobodyLeftError,
     SeasonEndedError,
     SegmentEndedError,
@@ -31,7 +30,6 @@ from cloneproof.mechanisms.registration import (
     Allocation,
     Registration,
     all_paused,
-    check_takes_weights,
     checked_window,
     nobody_left,
     open_registration,
@@ -47,9 +45,8 @@ from cloneproof.mechanisms.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.slate import SessionPlaces, checked_attention, places_of
 from cloneproof.mechanisms.streams import KEY_BYTES, checked_seed
-from cloneproof.mechanisms.terms import Terms
+from cloneproof.mechanisms.terms import SessionPlaces, Terms, check_takes, checked_attention, parts_of
 
 
 class Session(Participants):
@@ -120,13 +117,13 @@ class Session(Participants):
         self._oldest = 1  # no decision before it awaits a reward
         self._stream = self.seed if isinstance(self.seed, bytes) else substream(0, self.seed)
         self.ends = one_of(ends, get_args(Ends), "ends", SessionError)
-        self.terms = Terms(
-            self.mechanism, self.horizon, self.rewards, self.ends, self.segments, self.positions, self.batch
-        )
-        refusal = self.terms.refusal(len(registration.names))
-        if refusal is not None:
-            raise MechanismError(refusal)
-        self._terms = {name: self._segment_terms(name, number) for number, name in enumerate(self.terms.parts)}
+        rest = self.batch, window is not None, bool(registration.weights)
+        terms = Terms(self.horizon, self.rewards, self.ends, self.segments, self.positions or 0, *rest)
+        joined = len(registration.joined)
+        self.terms = replace(terms, agents=len(registration.names), joined=joined)
+        check_takes(self.mechanism, self.terms)
+        parts = enumerate(parts_of(self.mechanism, self.terms))
+        self._terms = {name: self._segment_terms(name, number, own, alone) for number, (name, own, alone) in parts}
         lasts = [terms.last for terms in self._terms.values()]
         self.last = self.horizon if self.ends == "at-horizon" else sum(lasts)
         if not self.segments:
@@ -142,14 +139,12 @@ class Session(Participants):
         done = f"{self.round:,} decisions of {self.horizon:,}, {len(self.pending):,} wait for a reward"
         return f"Session({self.mechanism.name}, {arms:,} arms of {agents:,} agents, {done})"
 
-    def _segment_terms(self, name: str | None, number: int) -> SegmentTerms:
+    def _segment_terms(self, name: str | None, number: int, mechanism: Mechanism, terms: Terms) -> SegmentTerms:
         """Return the terms of a segment (None: of the whole session), and its last round."""
-        mechanism, horizon, attention = self.terms.parts[name]
-        if self.registration.weights:
-            check_takes_weights(mechanism)
-        own = None if name is None else number
-        last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, horizon)
-        return SegmentTerms(name, own, mechanism, horizon, last, attention)
+        own, attention = None if name is None else number, terms.positions
+        assert not isinstance(attention, Mapping)
+        last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, terms.horizon)
+        return SegmentTerms(name, own, mechanism, terms.horizon, last, attention)
 
     def _new_segment(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
         """Return the segment of this name before its first decision; `joined` as `Registration` has it."""
@@ -406,7 +401,7 @@ class Session(Participants):
         """Whether a decision's window ended without a reward; or, if the session forgets them, whether it is over."""
         if self.history:
             return self._past.was_closed(decision)
-        places = min(places_of(part.attention) or 1 for part in self.terms.parts.values())
+        places = min(part.places or 1 for part in self.terms.parts.values())
         return decision + window * places <= self.round
 
     @property

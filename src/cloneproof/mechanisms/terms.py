@@ -1,139 +1,193 @@
-"""Terms of a session: all that is declared before anybody registers, and for how many agents it can start.
+"""Terms: all that is declared before a mechanism runs, and the one function that asks whether it takes all of it.
 
-What may be combined is asked here, once: a declaration asks for all numbers of agents up to a quota, a start for those
-that are registered, and a join for one more. Streams expect blocks of whole batches, all with one share of each place,
-and a laboratory that ends (docs/textbook/slates.md), which depends on the number of agents.
+A mechanism answers for each `Feature` (`Mechanism.takes`). `refusal` asks for all that was declared: a declaration for
+every number of agents up to a quota, a start for those that are registered, a join for one more; an evaluation asks on
+the terms of its market. What nobody declares, a join or a pause, is asked at the call, on the terms alone.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from cloneproof.errors import MechanismError
-from cloneproof.market.market import MOST_ARMS
-from cloneproof.market.rewards import RewardFamily
+from cloneproof._lib.checks import count
+from cloneproof.errors import MechanismError, SessionError
+from cloneproof.market.market import MOST_ARMS, Market
+from cloneproof.market.positions import MOST_PLACES, checked_positions, places_by_segment
+from cloneproof.market.rewards import BOUNDED, RewardFamily
 from cloneproof.market.segments import segment_horizon
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.registration import check_rewards
-from cloneproof.mechanisms.slate import Attention, check_takes_positions, seen_places
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.mechanism import Mechanism
+
+Attention = int | tuple[float, ...]  # how many places, or the attention of each; 0 if a round shows one arm
+SessionPlaces = int | Sequence[float] | Mapping[str, int | Sequence[float]]
 
 
-class Part(NamedTuple):
-    """What is declared of a segment, or of all of a session without any.
+class Feature(Enum):
+    """A word for what a mechanism takes or does not, beyond rewards in [0, 1] that arrive at once for one arm a round.
 
-    horizon     rounds that its mechanism expects there
-    attention   of the places of a page, or how many there are; 0 if a round shows one arm
+    A new one is a word here, a line in `Terms.declared`, and an answer of the families that do not take it.
     """
 
-    mechanism: Mechanism
-    horizon: int
-    attention: Attention = 0
+    LIVE = "live use"
+    REWARDS = "rewards"  # which, and what they are counted as
+    DELAYS = "delays"  # of rewards, by a law; live rewards may always be late
+    PLACES = "places"
+    BATCHES = "batches"
+    SEGMENTS = "segments"
+    WINDOWS = "windows"
+    WEIGHTS = "weights"
+    RANDOM_ENDS = "random ends"
+    SIZES = "sizes"  # how many agents take part
+    JOINS = "joins"
+    PAUSES = "pauses"
+    WITHDRAWALS = "withdrawals"
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of a session, each checked before; raises `MechanismError` where the mechanism does not take them."""
+    """All that is declared; what it is made of was checked before.
 
-    mechanism: Mechanism
+    Parameters
+    ----------
+    horizon : int
+        Rounds, or their mean.
+    positions : int, tuple of float, or mapping of str to such
+        How many places a page has or the attention of each, also by segment; 0 if a round shows one arm.
+    window, weights, late : bool
+        Whether rewards have a time limit, whether agents declare weights, whether an evaluation has late rewards.
+    live : bool
+        Whether it runs in a session or in the service, and not in an evaluation alone.
+    agents : int, optional
+        How many take part; None before anybody registered.
+    joined : int
+        How many of them came while it ran.
+    """
+
     horizon: int
-    rewards: RewardFamily
+    rewards: RewardFamily = BOUNDED
     ends: str = "at-horizon"
     segments: Mapping[str, float] = field(default_factory=dict)
-    positions: Attention | Mapping[str, Attention] | None = None
+    positions: Attention | Mapping[str, Attention] = 0
     batch: int = 1
+    window: bool = False
+    weights: bool = False
+    late: bool = False
+    live: bool = True
+    agents: int | None = None
+    joined: int = 0
 
-    def __post_init__(self) -> None:
-        for part in self._distinct:
-            check_rewards(part.mechanism, self.rewards)
-            if part.attention:
-                check_takes_positions(part.mechanism)
-            if self.batch > 1 and part.mechanism.ranks_slots:
-                name = part.mechanism.name
-                raise MechanismError(
-                    f"mechanism {name!r} takes no batches, as it judges draws in their midst; leave batch out"
-                )
+    @classmethod
+    def of(cls, market: Market) -> Terms:
+        """Return the terms on which a market evaluates mechanisms."""
+        positions = {name: own.places for name, own in market.by_segment.items()} if market.segments else market.places
+        rest = market.segments, positions or 0
+        late = market.late is not None
+        return cls(market.horizon, market.family, market.ends, *rest, late=late, live=False, agents=len(market.agents))
 
-    @cached_property
-    def parts(self) -> dict[str | None, Part]:
-        """Terms of each segment, or of the whole session under None."""
-        if not self.segments:
-            return {None: Part(self.mechanism, self.horizon, self._attention(""))}
-        return {
-            name: Part(self.mechanism.in_segment(name), segment_horizon(fraction, self.horizon), self._attention(name))
-            for name, fraction in self.segments.items()
+    @property
+    def declared(self) -> Iterator[Feature]:
+        """Features that these terms use."""
+        used = {
+            Feature.LIVE: self.live,
+            Feature.REWARDS: True,
+            Feature.DELAYS: self.late,
+            Feature.PLACES: bool(self.positions),
+            Feature.BATCHES: self.batch > 1,
+            Feature.SEGMENTS: bool(self.segments),
+            Feature.WINDOWS: self.window,
+            Feature.WEIGHTS: self.weights,
+            Feature.RANDOM_ENDS: self.ends == "at-random",
+            Feature.SIZES: True,
         }
+        return (what for what, declared in used.items() if declared)
 
-    def _attention(self, name: str) -> Attention:
-        return self.positions[name] if isinstance(self.positions, Mapping) else self.positions or 0
+    @property
+    def places(self) -> int:
+        """How many places a page has, in terms of one segment; 0 if a round shows one arm."""
+        return 0 if isinstance(self.positions, Mapping) else places_of(self.positions)
+
+    @property
+    def seen_places(self) -> int:
+        """How many places somebody sees, in terms of one segment."""
+        return sum(1 for weight in self.positions if weight) if isinstance(self.positions, tuple) else self.places
 
     @cached_property
-    def _distinct(self) -> list[Part]:
-        """Parts without repetitions, of which thousands of segments have few."""
-        return list({(id(part.mechanism), *part[1:]): part for part in self.parts.values()}.values())
+    def parts(self) -> dict[str | None, Terms]:
+        """Terms of each segment, those that are alike being one object; without segments these terms, under None."""
+        if not self.segments:
+            return {None: self}
+        distinct: dict[tuple[int, Attention], Terms] = {}
+        parts: dict[str | None, Terms] = {}
+        for name, fraction in self.segments.items():
+            places = self.positions[name] if isinstance(self.positions, Mapping) else self.positions
+            rounds = segment_horizon(fraction, self.horizon)
+            alone = replace(self, horizon=rounds, positions=places, segments={})
+            parts[name] = distinct.setdefault((rounds, places), alone)
+        return parts
 
-    def agents(self, most: int = MOST_ARMS) -> range:
-        """Return the numbers of agents, up to so many, that can start."""
-        room = [_room(part, self.batch) for part in self._distinct]
-        step = math.lcm(*(step for _, step in room))
-        return range(step, min(most, *(limit for limit, _ in room)) + 1, step)
 
-    def refusal(self, agents: int) -> str | None:
-        """Return why so many agents cannot start, as a sentence that says what could; None if they can."""
-        for name, part in self.parts.items():
-            why = _refusal(part, agents, self.batch)
-            if why is not None:
-                fitting, where = self.agents(), "" if name is None else f" in segment {name!r}"
-                numbers = (
-                    f"up to {fitting[-1]:,}" if fitting.step == 1 and fitting else f"a multiple of {fitting.step:,}"
-                )
-                return f"{why[0]}{where}; {why[1]}" + (f", or let {numbers} agents take part" if fitting else "")
+def refusal(mechanism: Mechanism, terms: Terms, quota: int = MOST_ARMS) -> str | None:
+    """Return why a mechanism cannot run on these terms, as a sentence; None if it can.
+
+    Where nobody is registered yet, some number of agents up to the quota must do.
+    """
+    declared = list(terms.declared)
+    why = next(filter(None, (mechanism.takes(what, terms) for what in declared)), None)
+    if why is not None or terms.agents is not None:
+        return why
+    parts = list({(id(own), id(alone)): (own, alone) for _, own, alone in parts_of(mechanism, terms)}.values())
+
+    def refused(agents: int) -> str | None:
+        for place, (own, alone) in enumerate(parts):
+            numbered = replace(alone, agents=agents)
+            found = next(filter(None, (own.takes(what, numbered) for what in declared)), None)
+            if found is not None:
+                parts.insert(0, parts.pop(place))  # what refuses one number soon refuses the next
+                return found
         return None
 
-    def no_joiners(self, first: int, agents: int) -> str | None:
-        """Return why nobody can join `agents` agents, `first` of them there from the start; None if somebody can."""
-        refusals = (part.mechanism.no_joiners(self.ends, first, seen_places(part.attention)) for part in self._distinct)
-        return next(filter(None, refusals), None) or self.refusal(agents + 1)
-
-    def no_pauses(self) -> str | None:
-        """Return why arms cannot be paused, as a sentence; None if they can."""
-        return next(filter(None, (part.mechanism.no_pauses(bool(part.attention)) for part in self._distinct)), None)
-
-
-def _room(part: Part, batch: int) -> tuple[int, int]:
-    """Return the most agents that a part takes, and the number of which theirs must be a multiple."""
-    mechanism, attention = part.mechanism, part.attention
-    if not mechanism.streams:
-        return MOST_ARMS, 1
-    most = part.horizon // mechanism.laboratory_pages(1) if attention else MOST_ARMS
-    return most, batch // math.gcd(batch, mechanism.arm_rounds)
-
-
-def _refusal(part: Part, agents: int, batch: int) -> tuple[str, str] | None:
-    """Return what was expected of a part and given by so many agents, and what to do; None if it takes them."""
-    most, step = _room(part, batch)
-    if agents <= most and agents % step == 0:
+    if any(refused(agents) is None for agents in range(1, quota + 1)):
         return None
-    mechanism, length, who = part.mechanism, part.mechanism.arm_rounds, f"{agents:,} agent{'s' * (agents > 1)}"
-    if length * agents % batch:
-        times = batch // math.gcd(batch, agents)
-        return (
-            f"expected blocks of whole batches, got rotations={length} for {who} and batches of {batch}",
-            f"give rotations that are a multiple of {times}, or batches that divide {length * agents}",
-        )
-    blocks, tests = mechanism.draws, mechanism.laboratory_pages(agents)
-    fewer = [
-        f"{name} of at most {number}"
-        for name, number in (
-            ("rotations", part.horizon // (agents * blocks)),
-            ("blocks", part.horizon // (agents * length)),
-        )
-        if number
+    return f"no number of agents up to {quota:,} can start: {refused(1)}"
+
+
+def parts_of(mechanism: Mechanism, terms: Terms) -> list[tuple[str | None, Mechanism, Terms]]:
+    """Return what runs in each segment, and on which terms; under None the mechanism itself if there are none."""
+    return [
+        (name, mechanism if name is None else mechanism.in_segment(name), alone) for name, alone in terms.parts.items()
     ]
-    return (
-        f"expected a laboratory that ends within {part.horizon:,} pages, got one of {tests:,} for {who}",
-        f"give {' or '.join(fewer) or 'a longer horizon'}",
-    )
+
+
+def odd_rewards(name: str, family: RewardFamily, expected: str, advice: str) -> str | None:
+    """Return why a mechanism takes no rewards of a family outside [0, 1], as a sentence; None for all others."""
+    if family.low >= 0 and family.high <= 1:
+        return None
+    return f"mechanism {name!r} expects {expected}, got {family.name} rewards in {family.support}; {advice}"
+
+
+def check_takes(mechanism: Mechanism, terms: Terms, quota: int = MOST_ARMS) -> None:
+    """Raise a `MechanismError` if a mechanism cannot run on these terms."""
+    why = refusal(mechanism, terms, quota)
+    if why is not None:
+        raise MechanismError(why)
+
+
+def checked_attention(positions: object, segments: Iterable[str]) -> Attention | dict[str, Attention]:
+    """Return the attention of each place, or how many places there are; of a page, or of one in each segment."""
+    if isinstance(positions, Mapping):
+        given = {name: (1.0,) * own if isinstance(own, int) else own for name, own in positions.items()}
+        by_segment = places_by_segment(given, segments, SessionError)
+        return {name: own if isinstance(own, int) else by_segment[name] for name, own in positions.items()}
+    if isinstance(positions, int):
+        return count(positions, "the places of a page", 1, MOST_PLACES, SessionError)
+    return checked_positions(positions, SessionError)
+
+
+def places_of(attention: Attention) -> int:
+    """Return how many places there are."""
+    return attention if isinstance(attention, int) else len(attention)

@@ -21,6 +21,7 @@ from cloneproof.mechanisms.committing.proof import proof as committing_proof
 from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import ANEW, Compared, Facts, Setting, items_of
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.terms import Feature, Terms, odd_rewards
 
 if TYPE_CHECKING:
     from cloneproof.mechanisms.proof import Case, Proof
@@ -84,6 +85,13 @@ class Bandit(Mechanism):
             attention = (1.0,) * setup.attention if isinstance(setup.attention, int) else setup.attention
             return (TopArmsState if self.agent is None else TopAgentsState)(setup, attention)
         return (OneLevelState if self.agent is None else TwoLevelState)(setup)
+
+    def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
+        if what is Feature.REWARDS and any(rule.binarise for rule in self.rules):
+            return odd_rewards(self.name, terms.rewards, "rewards in [0, 1]", "use another mechanism or family")
+        if what is Feature.PLACES and self.ranks_pages:
+            return None
+        return super().takes_in_one(what, terms)
 
     def law(self, job: Job) -> Evaluation | str:
         return law_or_reason(lambda: committing_law(self, job))

@@ -20,7 +20,6 @@ from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.registration import Allocation, Registration, Withdrawals
 from cloneproof.mechanisms.reservoir.rank import SlotLevel, agent_slots, drawn_order, timetable
-from cloneproof.mechanisms.slate import Attention
 from cloneproof.mechanisms.streams import (
     COIN_STREAM,
     CONTEST_PLACE,
@@ -28,6 +27,7 @@ from cloneproof.mechanisms.streams import (
     ORDER_STREAM,
     TIE_STREAM,
 )
+from cloneproof.mechanisms.terms import Attention
 
 
 class StateSetup(NamedTuple):

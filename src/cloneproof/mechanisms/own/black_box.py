@@ -39,7 +39,7 @@ from itertools import accumulate, repeat
 from pathlib import Path
 from time import monotonic
 from types import FrameType, MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -49,6 +49,9 @@ from cloneproof._lib.randomness import substream, uniform
 from cloneproof._lib.ticks import ONE
 from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.market.market import check_no_positions
+from cloneproof.mechanisms.facts import Facts, Setting
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.terms import Feature, Terms
 from cloneproof.runs.deadline import Deadline, process_pool
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import ROUNDS_IN_PYTHON, ChunkOutcomes, Kernel, Outcomes, Runs, outcomes_of
@@ -62,6 +65,10 @@ from cloneproof.runs.tapes import (
     taped_arms,
     uniforms,
 )
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.bandits.state import StateSetup
+    from cloneproof.mechanisms.proof import Case, Proof
 
 CALL_LIMIT = 30.0  # seconds; a first call may have to load or compile something
 LONGEST = 200  # characters of someone else's message
@@ -115,8 +122,8 @@ class View:
 
 
 @dataclass(frozen=True)
-class BlackBox:
-    """Someone else's bandit, for use where a mechanism is sampled.
+class BlackBox(Mechanism):
+    """Someone else's bandit: a mechanism that is played, and of which nothing else is known.
 
     Parameters
     ----------
@@ -145,8 +152,9 @@ class BlackBox:
     """
 
     factory: Callable[[View], Policy]
-    name: str = ""
-    call_limit: float = CALL_LIMIT
+    call_limit: float = field(default=CALL_LIMIT, kw_only=True)
+
+    kind: ClassVar[str] = "policy"
 
     def __post_init__(self) -> None:
         if not callable(self.factory):
@@ -157,11 +165,49 @@ class BlackBox:
         if not isinstance(self.name, str):
             raise EngineError(f"expected the name of a black box as text, got {self.name!r}; or leave it out")
         limit = number_in(self.call_limit, "the seconds of a call", 0, error=EngineError, low_open=True)
-        object.__setattr__(self, "name", self.name or _name_of(self.factory))
         object.__setattr__(self, "call_limit", limit)
+        super().__post_init__()
+
+    @property
+    def _usual_name(self) -> str:
+        return _name_of(self.factory)
+
+    @property
+    def exchangeable(self) -> bool:
+        return False
 
     def __str__(self) -> str:
         return self.name
+
+    def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
+        match what:
+            case Feature.LIVE:
+                return f"a black box is played in runs only, got {self.name!r} for live use; run it on your platform"
+            case Feature.PLACES:
+                return "a black box expects one arm a round, got positions of a page; leave positions out"
+            case Feature.DELAYS:
+                return "a black box expects rewards at once, got a law of their delays; leave delays out"
+            case Feature.RANDOM_ENDS:
+                return "a black box expects a market that ends at its horizon, got one that ends at random"
+            case _:
+                return super().takes_in_one(what, terms)
+
+    def open(self, setup: StateSetup) -> Any:  # noqa: ANN401
+        raise EngineError(f"a black box is played in runs only, got {self.name!r} for a session; take engine 'runs'")
+
+    def law(self, job: Job) -> str:
+        return "an exact law expects a mechanism of the catalogue, got a black box"
+
+    def facts(self, setting: Setting) -> Facts:
+        return Facts()
+
+    def proof_in_one(self, case: Case) -> Proof:
+        from cloneproof.mechanisms.proof import Proof  # late: it is about mechanisms
+
+        return Proof()
+
+    def kernel(self, job: Job) -> Kernel:
+        return self.runs(job)
 
     def runs(self, job: Job) -> Kernel:
         """Return what plays runs of the policy: in this process, or in several."""

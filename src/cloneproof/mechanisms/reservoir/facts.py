@@ -34,6 +34,7 @@ def reservoir_facts(mechanism: Mechanism, setting: Setting) -> Facts:
         starts,
         mechanism.draws,
         () if mechanism.flat else ("agents",),
+        at_random_only=mechanism.ranks_slots,
         newcomer="at once" if mechanism.ranks_slots and not setting.places else newcomer,
         relies_on="",
         doubts=tuple(_doubts(mechanism)),

@@ -42,8 +42,8 @@ from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.expectations import Expectations
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.registration import check_rewards
 from cloneproof.mechanisms.reservoir.rank import passing_count
+from cloneproof.mechanisms.terms import Feature, Terms
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.job import Job
 
@@ -103,7 +103,8 @@ def law(mechanism: Mechanism, job: Job) -> Evaluation:
         raise EngineError(f"an exact law expects a market that ends {ends[0]}, got one that ends {ends[1]}")
     if market.places:
         raise EngineError("an exact law expects one arm a round, got positions of a page")
-    check_rewards(mechanism, market.family)
+    if (why := mechanism.takes(Feature.REWARDS, Terms.of(market))) is not None:
+        raise EngineError(why)
     if mechanism.bar and mechanism.flat:
         bars = Expectations(market, copies, lambda agents: bar_rewards(agents, rule, market.horizon))
         return bars.exactly() if bars.listed else bars.by_two_resolutions(BAR_POINTS, "legendre")  # it bends at a bar

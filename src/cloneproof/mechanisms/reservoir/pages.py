@@ -39,8 +39,8 @@ from cloneproof._lib.ticks import ONE, written
 from cloneproof.mechanisms.bandits.levels import level_stream
 from cloneproof.mechanisms.bandits.state import RunningState, StateSetup, known_chance
 from cloneproof.mechanisms.registration import Allocation, Page, Registration, nobody_left
-from cloneproof.mechanisms.slate import places_of
 from cloneproof.mechanisms.streams import COIN_STREAM, LEVELS_STREAM, ORDER_STREAM, SLOT_STREAM
+from cloneproof.mechanisms.terms import places_of
 
 
 def drawn(stream: Stream, draw: int, pool: Sequence[int]) -> int:

@@ -7,6 +7,7 @@ an index, by a bar, or on pages by streams of clicks.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
@@ -15,6 +16,8 @@ from cloneproof._lib.checks import HORIZON_LIMIT, count, number_in, one_of
 from cloneproof._lib.discovery import formula
 from cloneproof._lib.schedules import bar_of
 from cloneproof.errors import MechanismError, brief
+from cloneproof.market.market import MOST_ARMS
+from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, Slots, positive, rounds_number
 from cloneproof.mechanisms.bandits.rules import steady_kl_index, steady_kl_ucb, steady_ucb
 from cloneproof.mechanisms.bandits.state import RunningState, SlotState, StateSetup, TwoLevelState
@@ -23,6 +26,7 @@ from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.reservoir.pages import LaboratoryState
+from cloneproof.mechanisms.terms import Feature, Terms, odd_rewards
 
 if TYPE_CHECKING:
     from cloneproof.mechanisms.proof import Case, Proof
@@ -41,11 +45,30 @@ def equal(inputs: PriorityInputs) -> float:
     return 0.0
 
 
+NO_PAUSES = "mechanism {!r} takes no pauses where its draws are tested in blocks of pages; withdraw"
+
+
 class Reservoir(Mechanism):
     """Base of the five; each is a frozen dataclass of numbers."""
 
     def open(self, setup: StateSetup) -> RunningState:
         return SlotState(setup)
+
+    def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
+        if what is Feature.WEIGHTS:
+            return None
+        if what is Feature.REWARDS:
+            return self._rewards_refusal(terms.rewards)
+        return super().takes_in_one(what, terms)
+
+    def _rewards_refusal(self, family: RewardFamily) -> str | None:
+        """Say which rewards have scores with monotone likelihood ratios: counts of coins, or sums of Gaussian ones."""
+        advice, normal = "use another mechanism or family", family.law == "normal"
+        if not any(rule.binarise for rule in self.rules):
+            return None if normal else odd_rewards(self.name, family, "gaussian rewards or rewards in [0, 1]", advice)
+        if normal:
+            advice = "give it coins=False (and contest='ucb' where there is a contest)"
+        return odd_rewards(self.name, family, "rewards in [0, 1]", advice)
 
     def law(self, job: Job) -> Evaluation | str:
         from cloneproof.mechanisms.reservoir.law import law  # late: it reads what is defined here
@@ -129,6 +152,22 @@ class Scan(_Tests):
 
     kind: ClassVar[str] = "reservoir"
 
+    def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
+        match what:
+            case Feature.PLACES if self.threshold is not None:
+                return (
+                    f"mechanism {self.name!r} takes the best of its draws where a page has positions, got a threshold; "
+                    "leave it out"
+                )
+            case Feature.PLACES:
+                return None
+            case Feature.JOINS:
+                return joins_on_pages(terms) if terms.places else None
+            case Feature.PAUSES if terms.places:
+                return NO_PAUSES.format(self.name)
+            case _:
+                return super().takes_in_one(what, terms)
+
     def open(self, setup: StateSetup) -> RunningState:
         return LaboratoryState(setup) if setup.attention else SlotState(setup)
 
@@ -183,8 +222,26 @@ class Contest(_Tests):
         return f"{super().__str__()}, contest of champions after {self.skipped_rounds} rounds each"
 
 
+class _Ranked(Reservoir):
+    """Base of the two that show all slots by a rank, in a market that ends at random."""
+
+    def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
+        match what:
+            case Feature.BATCHES:
+                return f"mechanism {self.name!r} takes no batches, as it judges draws in their midst; leave batch out"
+            case Feature.JOINS if terms.ends == "at-random":
+                return None
+            case Feature.JOINS:
+                return (
+                    f"mechanism {self.name!r} takes agents while it runs only if it ends at random; register for the "
+                    "next"
+                )
+            case _:
+                return super().takes_in_one(what, terms)
+
+
 @dataclass(frozen=True)
-class Index(Reservoir):
+class Index(_Ranked):
     """Slots of all agents in one contest, ranked by their lowest index so far: n kl(mean, index) = constant.
 
     An index is updated after 1, 2, .., 32 rewards and then each time a sixteenth more have come; between updates a slot
@@ -212,7 +269,7 @@ class Index(Reservoir):
 
 
 @dataclass(frozen=True)
-class Bars(Reservoir):
+class Bars(_Ranked):
     """Each draw starts with a stake, a view costs a point, a click earns K = 1 / bar points; who failed least is shown.
 
     The slot that has failed least often is shown until its balance is 0, which is a failure; the next attempt starts
@@ -258,6 +315,19 @@ class Streams(Reservoir):
 
     kind: ClassVar[str] = "reservoir-streams"
 
+    def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
+        match what:
+            case Feature.PLACES:
+                return None
+            case Feature.BATCHES | Feature.SIZES:
+                return self._laboratory_refusal(what, terms)
+            case Feature.JOINS if terms.places:
+                return joins_on_pages(terms)
+            case Feature.PAUSES:
+                return NO_PAUSES.format(self.name)
+            case _:
+                return super().takes_in_one(what, terms)
+
     def __post_init__(self) -> None:
         self._keep(
             rotations=rounds_number(self.rotations, "the rotations of a block"),
@@ -272,3 +342,48 @@ class Streams(Reservoir):
 
     def open(self, setup: StateSetup) -> RunningState:
         return LaboratoryState(setup)
+
+    def _laboratory_refusal(self, what: Feature, terms: Terms) -> str | None:
+        """Say why blocks are not whole batches, or why the laboratory does not end, and for how many both hold."""
+        if terms.agents is None:
+            return None
+        length, agents, batch = self.rotations, terms.agents, terms.batch
+        most = terms.horizon // (length * self.blocks) if terms.places else MOST_ARMS
+        step = batch // math.gcd(batch, length)
+        who = f"{agents:,} agent{'s' * (agents > 1)}"
+        fitting = f", or let {f'up to {most:,}' if step == 1 else f'a multiple of {step:,}'} agents take part"
+        if what is Feature.BATCHES:
+            if agents % step == 0:
+                return None
+            times = batch // math.gcd(batch, agents)
+            return (
+                f"expected blocks of whole batches, got rotations={length} for {who} and batches of {batch}; give "
+                f"rotations that are a multiple of {times}, or batches that divide {length * agents}"
+                f"{fitting if step <= most else ''}"
+            )
+        if agents <= most:
+            return None
+        fewer = [
+            f"{name} of at most {number}"
+            for name, number in (
+                ("rotations", terms.horizon // (agents * self.blocks)),
+                ("blocks", terms.horizon // (agents * length)),
+            )
+            if number
+        ]
+        return (
+            f"expected a laboratory that ends within {terms.horizon:,} pages, got one of "
+            f"{agents * length * self.blocks:,} for {who}; give {' or '.join(fewer) or 'a longer horizon'}"
+            f"{fitting if step <= most else ''}"
+        )
+
+
+def joins_on_pages(terms: Terms) -> str | None:
+    """Say why nobody can join on pages: neither places nor the last of these may change, by which clicks count."""
+    places, first = terms.seen_places, (terms.agents or 0) - terms.joined
+    if 1 < places <= first:
+        return None
+    return (
+        f"expected at least as many agents as places, and two of these, where others join, got {first} "
+        f"agents and places that somebody sees: {places}; register for the next season or session"
+    )

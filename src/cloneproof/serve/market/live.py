@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count, islice, takewhile
 from typing import Any, Final, Literal, TypeVar
 
 from cloneproof.errors import MechanismError, NobodyLeftError, PausedError, Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.facts import Facts, Setting
-from cloneproof.mechanisms.registration import check_takes_weights
 from cloneproof.mechanisms.session import session
+from cloneproof.mechanisms.terms import Feature, refusal
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice, registration_digest, session_key
 from cloneproof.serve.market.registry import (
@@ -48,7 +49,7 @@ class LiveMarket:
     """State of one market and the moves that are possible in it."""
 
     def __init__(self, spec: MarketSpec, chain: ledger.Chain | None = None, dice: MarketDice | None = None) -> None:
-        self.spec, self.mechanism = spec, build_mechanism(spec)
+        self.spec, self.mechanism, self.terms = spec, build_mechanism(spec), session_terms(spec)
         self.dice = dice or MarketDice()
         self.chain = chain or ledger.Chain()
         self.registry = Registry(spec.max_agents, spec.max_arms)
@@ -151,11 +152,8 @@ class LiveMarket:
     ) -> ledger.ArmRegistered | None:
         """Register an arm of a registered agent, or another weight or title of one; nothing if all is known already."""
         new = self.registry.check_room_for_arm(agent, arm)
-        if weight is not None:
-            try:
-                check_takes_weights(self.mechanism)
-            except MechanismError as problem:
-                raise invalid(str(problem)) from None
+        if weight is not None and (why := self.mechanism.takes(Feature.WEIGHTS, self.terms)) is not None:
+            raise invalid(why)
         if not new:
             known = self.registry.arm(agent, arm)
             if weight in (None, known.weight) and title in (None, known.title):
@@ -208,9 +206,9 @@ class LiveMarket:
 
     def open_session(self, registered: dict[str, int], beacon: str | None = None) -> Session:
         """Return the session of this season for what is registered, or a refusal; changes nothing."""
-        refusal = session_terms(self.spec, self.mechanism).refusal(len(registered))
-        if refusal is not None:
-            raise Refused(409, "agents", f"{refusal}; season {self.season} stays open")
+        why = refusal(self.mechanism, replace(self.terms, agents=len(registered)))
+        if why is not None:
+            raise Refused(409, "agents", f"{why}; season {self.season} stays open")
         spec, seed = self.spec, self._seed(registered, beacon)
         return session(
             self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards,
@@ -262,9 +260,9 @@ class LiveMarket:
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}; join one that runs")
         if self.registry.plays(agent):
             return None
-        refusal = live.no_joiners()
-        if refusal is not None:
-            raise Refused(409, "no_joiners", refusal)
+        why = live.no_joiners()
+        if why is not None:
+            raise Refused(409, "no_joiners", why)
         if live.decided or self.over:
             raise Refused(409, "decided", f"season {self.season} is decided; {agent!r} takes part in the next one")
         if not any(arm.weight for arm in self.registry.arms(agent)):
@@ -544,5 +542,5 @@ class LiveMarket:
             raise Refused(409, "season_order", f"a market has {MOST_SEASONS} seasons at most; declare another one")
         self.season, self.state = season, "open"
         self.registry.forget_withdrawn()
-        self.spec, self.mechanism = spec, build_mechanism(spec)
+        self.spec, self.mechanism, self.terms = spec, build_mechanism(spec), session_terms(spec)
         return self._append(ledger.SeasonOpened, at, season, None if segments is None else spec.segments)

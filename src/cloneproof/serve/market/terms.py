@@ -23,11 +23,11 @@ from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms import Mechanism, known_mechanism
 from cloneproof.mechanisms.committing.parameters import SMALLEST_GAP
+from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.registration import MOST_WEIGHT
 from cloneproof.mechanisms.segments import SegmentedMechanism
-from cloneproof.mechanisms.slate import checked_attention, places_of
 from cloneproof.mechanisms.streams import SEED_LIMIT
-from cloneproof.mechanisms.terms import Terms
+from cloneproof.mechanisms.terms import Terms, checked_attention, places_of, refusal
 
 SeasonState = Literal["open", "running", "settled"]
 Role = Literal["platform", "agent", "auditor"]
@@ -184,17 +184,17 @@ def complete(spec: MarketSpec) -> MarketSpec:
         if spec.segments:
             checked_segments(spec.fractions)
         made = build_mechanism(spec)
-        terms = session_terms(spec, made)
+        why = refusal(made, session_terms(spec), spec.max_agents)
     except Refused:
         raise
     except (CloneproofError, TypeError, OverflowError) as problem:
         raise invalid(str(problem)) from None
     except ArithmeticError as problem:
         raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
-    if not terms.agents(spec.max_agents):
-        raise invalid(f"no number of agents up to max_agents = {spec.max_agents:,} can start: {terms.refusal(1)}")
+    if why is not None:
+        raise invalid(why)
     own = {name: made.in_segment(name) for name in spec.segments}
-    slots = spec.max_agents * sum(max(rule.draws for rule in each.rules) for each in own.values() or (made,))
+    slots = spec.max_agents * sum(_facts(each, spec).slots for each in own.values() or (made,))
     if slots > MOST_DECLARED:
         times = "draws of all segments" if own else "draws"
         raise invalid(f"expected max_agents times {times} of at most {MOST_DECLARED}, got {slots}; declare less")
@@ -211,10 +211,10 @@ def complete(spec: MarketSpec) -> MarketSpec:
     )
 
 
-def session_terms(spec: MarketSpec, mechanism: Mechanism) -> Terms:
-    """Return the terms of a season's session."""
-    positions = None if spec.positions is None else checked_attention(spec.positions, spec.segments)
-    return Terms(mechanism, spec.horizon, spec.family, spec.ends, spec.fractions, positions, spec.batch)
+def session_terms(spec: MarketSpec) -> Terms:
+    """Return the terms of a season's session, before anybody has registered."""
+    positions = 0 if spec.positions is None else checked_attention(spec.positions, spec.segments)
+    return Terms(spec.horizon, spec.family, spec.ends, spec.fractions, positions, spec.batch)
 
 
 def public_terms(spec: MarketSpec) -> MarketSpec:
@@ -280,11 +280,13 @@ def build_mechanism(spec: MarketSpec) -> Mechanism:
             key = repr((parameters, rounds))
             by_segment[name] = alike[key] = alike.get(key) or _made(spec, parameters, rounds)
         made = SegmentedMechanism.of(by_segment)
-    if made.ranks_slots and spec.ends == "at-horizon":
+    if spec.ends == "at-horizon" and _facts(made, spec).at_random_only:
         raise invalid(f"mechanism {spec.mechanism!r} expects a market that ends at random; declare ends 'at-random'")
-    if (spec.family.low < 0 or spec.family.high > 1) and any(rule.binarise for rule in made.rules):
-        raise invalid(f"mechanism {spec.mechanism!r} expects rewards in [0, 1]; use another one")
     return made
+
+
+def _facts(made: Mechanism, spec: MarketSpec) -> Facts:
+    return made.facts(Setting(spec.max_agents, spec.horizon, spec.positions is not None))
 
 
 def _made(spec: MarketSpec, parameters: Parameters, horizon: int) -> Mechanism:
