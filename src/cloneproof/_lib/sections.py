@@ -103,14 +103,12 @@ SectionPart = Paragraph | Points | Tiles | Table | Figure | Verbatim
 
 @dataclass(frozen=True)
 class Section:
-    """Parts under a title. The first section of a result is its answer: a page's largest title."""
+    """Parts under a title. The first section of a result is its answer, a first screen; pages fold the others."""
 
     title: str
     parts: Sequence[SectionPart] = ()
     question: str = ""  # what was asked, in a line above the title
     tone: str = ""  # "exploitable", "clone-proof" or "undecided": the colour of the answer
-    # whether it repeats what was asked, for readers who did not ask it; terminals leave it out
-    background: bool = False
 
 
 def report(module: str) -> Any:  # noqa: ANN401 (a module)

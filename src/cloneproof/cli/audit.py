@@ -19,6 +19,7 @@ from cloneproof.audits.smallest import smallest_attack
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
+    Details,
     Device,
     HtmlFile,
     MarketFile,
@@ -157,11 +158,12 @@ def audit(
     test: Annotated[
         str | None, option("FILE", "Write a pytest file that fails while the smallest attack pays.", "--write-test")
     ] = None,
+    details: Details = False,
     as_json: AsJson = False,
 ) -> None:
     """Try to game a mechanism by registering copies.
 
-    Prints a verdict, the best attack, and the scope: what the verdict covers.
+    Prints the verdict, what copies earn, and what was tried; the scope is under --details and on the page (--html).
 
     Exit codes: 0 clone-proof (or undecided, if allowed), 1 exploitable, 3 undecided, 2 bad input.
     """
@@ -176,10 +178,15 @@ def audit(
             market, audited, agent=agent, opponents=opponents, tolerance=tolerance,  # type: ignore[arg-type]
             also=also or (), search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
-    deliver(result, as_json, html)
     audited_code = Audited.of(result, policy, isinstance(own, BlackBox))
-    if result.verdict == "exploitable" and opponents != "any" and not as_json and sys.argv[1:2] == ["audit"]:
-        print(f"To repeat the worst attack in the shell:\n{shell_words(result, sys.argv[1:], max_copies)}")
+    to_do, found = list[tuple[str, str]](), result.verdict == "exploitable" and opponents != "any"
+    if found and sys.argv[1:2] == ["audit"]:
+        to_do = [("Again", f"`{shell_words(result, sys.argv[1:], max_copies)}`")]
+    if result.verdict != "clone-proof":
+        own_policies = f" --policy {shlex.quote(policy)}" if policy else ""
+        to_do += [("Instead", f"`cloneproof recommend {shlex.quote(market_file)}{own_policies}`")]
+    deliver(result, as_json, html, details, to_do)
+    if found and details and not as_json:
         print(f"To repeat it in Python:\n{python_words(result, audited_code, market_file, search)}")
     if seconds is not None and not as_json:
         print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")

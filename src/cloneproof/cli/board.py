@@ -11,6 +11,7 @@ from cloneproof._lib.findings import WithFindings, read_known
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
+    Details,
     HtmlFile,
     KnownFile,
     Seconds,
@@ -48,6 +49,7 @@ def board(
     seconds: Seconds = None,
     known: KnownFile = None,
     html: HtmlFile = None,
+    details: Details = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what variants gain on a leaderboard.
@@ -65,7 +67,7 @@ def board(
 
     def end(result: WithFindings, found: bool) -> NoReturn:
         marked = result.accepting(accepted)
-        deliver(marked, as_json, html)
+        deliver(marked, as_json, html, details)
         raise typer.Exit(code_with_known(marked, 1 if found else UNANSWERED))
 
     from cloneproof.boards.copies import copied_scores

@@ -14,6 +14,7 @@ from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
     CopiesOption,
+    Details,
     Device,
     MarketFile,
     MechanismName,
@@ -50,6 +51,7 @@ def evaluate(
     threads: Annotated[int | None, option("N", "Runs: threads. The results are the same.")] = None,
     seed: Annotated[int, option("N", "Runs: the seed.")] = 0,
     device: Device = "auto",
+    details: Details = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute expected payoffs and regret, with error bounds.
@@ -83,7 +85,7 @@ def evaluate(
         copied = "; ".join(f"{agent} {','.join(map(str, own))}" for agent, own in full.items())
         question = f"{name} on {market_file} (copies: {copied})"
         if horizons is None:
-            print_result(by_horizon[market.horizon], question)
+            print_result(by_horizon[market.horizon], question, details)
         else:
             print_sections(horizons_sections(by_horizon, question))
     if any(evaluation.partial for evaluation in by_horizon.values()):

@@ -79,6 +79,7 @@ Seconds = Annotated[
 ]
 Device = Annotated[str, option("DEVICE", "Where to draw runs: auto, cpu or gpu. The results are the same.")]
 AsJson = Annotated[bool, option(None, "Print JSON.", "--json")]
+Details = Annotated[bool, option(None, "Print everything that the page has.", "--details")]
 HtmlFile = Annotated[str | None, option("FILE", "Also write the answer as a web page.", "--html")]
 KnownFile = Annotated[
     str | None, option("KNOWN.toml", "Findings that are accepted: exit with 1 if others are found.", "--known")

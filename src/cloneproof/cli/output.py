@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import typer
 
 from cloneproof._lib.files import write_whole
 from cloneproof._lib.findings import WithFindings
-from cloneproof._lib.sections import Result, Section
+from cloneproof._lib.sections import Result, Section, Tiles
 from cloneproof.cli.options import UNANSWERED
 from cloneproof.report.page import html_page
 from cloneproof.report.text import text
@@ -36,30 +36,41 @@ def json_text(data: Any) -> str:  # noqa: ANN401
     return json.dumps(data, indent=2, allow_nan=False)
 
 
-def print_result(result: Result, question: str = "") -> None:
-    """Print what the result says, under the question that it answers."""
+def print_result(result: Result, question: str = "", details: bool = True) -> None:
+    """Print what the result says, under the question that it answers; without details only its first section."""
     first, *others = result.sections()
-    print_sections([replace(first, question=question or first.question), *others])
+    print_sections([replace(first, question=question or first.question), *(others if details else ())])
 
 
 def deliver(
     result: Result,
     as_json: bool,
     html: str | None = None,
-    question: str = "",
+    details: bool = False,
+    to_do: Sequence[tuple[str, str]] = (),
     data: Any = None,  # noqa: ANN401
 ) -> None:
-    """Print a result as text, under the question that it answers, or as JSON; and write files that were asked for.
+    """Print the first screen of a result, or all of it, or JSON; and write a page if one was asked for.
 
-    `data` is what is written as JSON, if that is not the whole result.
+    `to_do` are lines for the end of the first screen, each with its name. `data` is written as JSON in place of the
+    whole result.
     """
-    written = data if data is not None or not as_json else result.to_dict()
     if as_json:
-        print_json(written)
-    else:
-        print_result(result, question)
+        print_json(data if data is not None else result.to_dict())
+    if as_json and html is None:
+        return
+    first, *others = result.sections()
+    if to_do:
+        *parts, last = first.parts or [Tiles(())]
+        rows = last.rows if isinstance(last, Tiles) else ()
+        said = Tiles((*rows, *((name, words, "") for name, words in to_do)))
+        first = replace(first, parts=[*parts, *([] if isinstance(last, Tiles) else [last]), said])
     if html is not None:
-        write_whole(html, html_page(result))
+        write_whole(html, html_page(result, (first, *others)))
+    if not as_json:
+        print_sections([first, *(others if details else ())])
+        if others and not details:
+            print(f"Page: {html}" if html is not None else "More: --details, or --html FILE for a page")
 
 
 def code_with_known(result: WithFindings, code: int) -> int:

@@ -10,7 +10,7 @@ import typer
 
 from cloneproof._lib.files import write_whole
 from cloneproof._lib.findings import read_known
-from cloneproof.cli.options import AsJson, HtmlFile, KnownFile, check_files, option
+from cloneproof.cli.options import AsJson, Details, HtmlFile, KnownFile, check_files, option
 from cloneproof.cli.output import code_with_known, command_progress, deliver
 from cloneproof.errors import LogError, brief
 from cloneproof.same.links import FALSE_SHARE
@@ -29,6 +29,7 @@ def same(
     table: Annotated[str | None, option("FILE", "Write the groups as CSV, a row for each item.", "--csv")] = None,
     known: KnownFile = None,
     html: HtmlFile = None,
+    details: Details = False,
     as_json: AsJson = False,
 ) -> None:
     """Say which items of a table are the same, and why.
@@ -54,7 +55,7 @@ def same(
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
         write_whole(table, text.getvalue())
-    deliver(found, as_json, html)
+    deliver(found, as_json, html, details)
     raise typer.Exit(code_with_known(found, 0))
 
 

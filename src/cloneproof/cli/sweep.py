@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cloneproof.cli.options import AsJson, Device, look_here, option
-from cloneproof.cli.output import command_progress, deliver, note
+from cloneproof.cli.output import command_progress, note, print_json, print_result
 from cloneproof.errors import SweepError
 
 
@@ -58,6 +58,9 @@ def sweep(
     assert table.summary is not None
     if output is not None:
         table.write(output)
-    deliver(table, as_json, question=f"{grid}: {table.summary.points} points")
+    if as_json:
+        print_json(table.to_dict())
+    else:
+        print_result(table, f"{grid}: {table.summary.points} points")
     if not as_json:
         note(f"{table.summary.computed} points computed, {table.summary.reused} were there already")

@@ -8,15 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import singledispatch
 
-from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table
+from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table, Tiles
 from cloneproof._lib.tables import Tabular
 from cloneproof.audits.equilibrium import Equilibrium
 from cloneproof.audits.gain import Gain
-from cloneproof.report.words import copies_sentence, copies_words, error_number, measured, number, sentence, shorten
+from cloneproof.report.words import (
+    NARROW,
+    copies_sentence,
+    copies_words,
+    error_number,
+    measured,
+    number,
+    sentence,
+    shorten,
+)
 from cloneproof.runs.estimate import Estimate, Evaluation
 
 PAYOFFS = "Expected payoffs and regret"
 MOST_ROWS = 20
+MOST_AGENTS = 12  # on the first screen
 LONGEST_CELL = 40
 
 
@@ -48,9 +58,20 @@ def _cell(value: object) -> str:
 def evaluation_sections(evaluation: Evaluation) -> Iterable[Section]:
     """Return each agent's payoff, and the regret."""
     named = [*evaluation.payoff.items(), ("regret", evaluation.regret)]
-    rows = [(name, f"{one.value:,.6f}", error_number(one), one.kind) for name, one in named]
-    yield Section(PAYOFFS, [Table.of(("agent", "payoff", "± error", "kind"), rows, left=["kind"]), *_basis(evaluation)])
+    largest = sorted(evaluation.payoff.items(), key=lambda own: -own[1].value)[:MOST_AGENTS]
+    rows = [(name, measured(one)) for name, one in largest]
+    title = f"The platform loses {measured(evaluation.regret)} against always showing the best item."
+    further = f" of the {len(evaluation.payoff):,} agents: those who earn most" if len(rows) < len(named) - 1 else ""
+    table = Table.of(("", "expects"), rows, f"Payoffs{further}." if further else "")
+    sure = f", ± at 99{NARROW}%" if evaluation.engine == "runs" else ""
+    how = {"law": "exactly, by a closed form", "tree": "exactly, by a tree of all that may happen"}
+    words = how.get(evaluation.engine, evaluation.regret.method.partition(", asymptotic")[0])
+    partly = ", fewer than were asked for" if evaluation.partial else ""
+    yield Section(title, [table, Tiles((("Computed", f"{words}{sure}{partly}", ""),))])
     yield from _segments(evaluation)
+    every = [(name, f"{one.value:,.6f}", error_number(one), one.kind) for name, one in named]
+    precise = Table.of(("agent", "payoff", "± error", "kind"), every, left=["kind"])
+    yield Section(PAYOFFS, [precise, *_basis(evaluation)])
 
 
 def _segments(evaluation: Evaluation) -> Iterable[Section]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cloneproof._lib.sections import Figure, Paragraph, Points, Section, SectionPart, Table, Tiles, Verbatim
@@ -16,6 +16,7 @@ from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.facts import Setting
 from cloneproof.report.style import INK, Look, ends_of, give_room, look, spread, thousands
 from cloneproof.report.words import (
+    MANY,
     NARROW,
     agent_words,
     copies_sentence,
@@ -23,12 +24,13 @@ from cloneproof.report.words import (
     drawn,
     engine_words,
     error_number,
-    error_words,
     kind_words,
     measured,
     names_words,
     number,
+    part_words,
     percent,
+    printable,
     regret_words,
     related,
     scope_sentences,
@@ -180,6 +182,7 @@ MOST_NAMED = 6  # opponents that get a sentence of their own
 MOST_SEGMENTS = 12  # in a table
 MOST_ROWS = 8  # deviations in a table, unless there are more agents
 COLUMNS = ("copies", "honest", "deviating", "gain", "± error", "relative")
+MOST_COPIES = 6  # columns of the first table
 STEPS_TITLES = {
     "exploitable": "The attack, step by step",
     "clone-proof": "The deviation that comes closest",
@@ -189,22 +192,118 @@ STEPS_TITLES = {
 
 def sections(audit: Audit) -> Iterable[Section]:
     """Return what the audit says."""
-    tiles = Tiles(tuple(_tiles(audit)), large=True)
+    tried = Tiles((("Tried", tried_words(audit), ""),))
+    yield Section(verdict_title(audit), [*audit_figures(audit), *_table(audit), tried], tone=audit.verdict)
     lines = [Paragraph(verdict_sentence(audit)), *([Paragraph(audit.more)] if audit.more else [])]
-    answer: list[SectionPart] = [*lines, tiles, *_ceiling(audit), *_knowledge(audit)]
-    yield Section(audit.verdict.capitalize(), answer, f"Audit of {audit.mechanism.name}", audit.verdict)
+    yield Section("The numbers", [*lines, *_ceiling(audit), *_knowledge(audit), *_scope(audit)])
     if audit.by_segment:
         yield Section("In each segment", _segments(audit))
-    for figure in audit_figures(audit):
-        yield Section(figure.title, (figure,))
     steps = Points(tuple(attack_steps(audit)), numbered=True)
-    yield Section("What was audited" if audit.worst.argued else STEPS_TITLES[audit.verdict], (steps,), background=True)
+    yield Section("What was audited" if audit.worst.argued else STEPS_TITLES[audit.verdict], (steps,))
     if not audit.worst.argued and len(audit.tried) > 1:
         yield Section("The best deviations", _deviations(audit))
     if audit.also or audit.informed or audit.not_computed:
         yield Section("Other deviations, reported apart", _apart(audit))
-    yield Section("Scope", _scope(audit))
-    yield Section("To play it again", _again(audit), background=True)
+    yield Section("To play it again", _again(audit))
+
+
+def verdict_title(audit: Audit) -> str:
+    """Return the verdict with its number, in a sentence."""
+    worst, name = audit.worst, audit.mechanism.name
+    agent = printable(worst.agent)
+    if audit.verdict == "exploitable":
+        return f"{name} can be gamed: {agent} earns {more_words(worst)} with {list_words(worst.copies)}."
+    most = audit.gain_at_most
+    if audit.verdict == "clone-proof":
+        if most is not None and most.high > 0:
+            return f"{name} is safe: copies earn {agent} at most {number(most.high)} more; proven."
+        slack = f" more than {100 * audit.tolerance:g}{NARROW}% more" if audit.tolerance else " nothing"
+        return f"{name} is safe: copies earn{slack if audit.tolerance else ' their owner nothing'}; proven."
+    opened = f"Whether {name} can be gamed is open"
+    if audit.about_tried:
+        return f"{opened}: nothing that was tried pays, and other lists may."
+    high = worst.gain_at_most
+    if high <= 0 or (drawn(worst) and high > MANY * worst.honest.value):
+        return f"{opened}: too little was tried to tell."
+    part = high / worst.honest.value if worst.honest.value > 0 else math.inf
+    most_words = f"{100 * part:.2g}{NARROW}%" if part < MANY else number(high)
+    return f"{opened}: {agent} may earn up to {most_words} more with {list_words(worst.copies)}."
+
+
+def more_words(worst: Witness) -> str:
+    """Say how much more a deviation earns: a factor, a percentage, or rewards where the honest payoff is not known."""
+    if not related(worst) or not math.isfinite(worst.relative_gain):
+        return f"{number(worst.gain)} more" + (
+            f" ({number(worst.gain.low)} to {number(worst.gain.high)})" if math.isfinite(worst.gain.error) else ""
+        )
+    relative, honest = worst.relative_gain, worst.honest.value
+    if relative >= 1:
+        return f"{1 + relative:,.{1 if relative < MANY else 0}f} times as much"
+    low, high = (100 * end / honest for end in (worst.gain.low, worst.gain.high))
+    between = f" ({low:.0f} to {high:.0f})" if high - low > relative else ""
+    return f"{100 * relative:,.{0 if between or relative >= 0.1 else 1}f}{NARROW}% more{between}"
+
+
+def list_words(copies: Sequence[int]) -> str:
+    """Say what is listed how often.
+
+    >>> [list_words(copies) for copies in [(16,), (4, 4), (2, 1, 1), (1, 0), (3, 2)]]
+    ['16 copies', '4 copies of each item', '2 copies of one item', '1 of its 2 items alone', 'copies (3, 2)']
+    """
+    ordered = sorted(copies, reverse=True)
+    if len(set(copies)) == 1:
+        return f"{copies[0]:,} copies" if len(copies) == 1 else f"{copies[0]:,} copies of each item"
+    if set(ordered[1:]) == {1}:
+        return f"{ordered[0]:,} copies of one item"
+    if set(copies) <= {0, 1}:
+        return f"{sum(copies):,} of its {len(copies):,} items alone"
+    return f"copies {copies_words(copies)}"
+
+
+def tried_words(audit: Audit) -> str:
+    """Say what the answer rests on, in a line or two."""
+    worst, scope = audit.worst, audit.scope
+    others = "whatever the others list" if scope.against != "market" else "the others honest"
+    over = f"{others}; {worst.horizon:,} rounds"
+    if worst.argued:
+        return f"nothing needed to be: it is proven for every list, {over}."
+    kind = list_words((max(worst.copies),)) if worst.copies else ""
+    lists = len({(one.agent, one.copies) for one in audit.tried})
+    runs = next((one.progress.runs for one in audit.samples if one.agent == worst.agent), 0)
+    sure = f", {runs:,} pairs of runs, 99{NARROW}% sure" if drawn(worst) and runs else ""
+    return f"{lists:,} list{'s' * (lists > 1)} of {names_words(scope.agents, 3)}, up to {kind}, {over}{sure}."
+
+
+def _table(audit: Audit) -> list[Table]:
+    """Return what the worst list's owner earns by the number of copies; without copies tried, nothing."""
+    curves = CopiesCurves.of(audit)
+    if audit.worst.argued or curves is None:
+        members = [] if audit.worst.argued else [audit.worst]
+        what = "copies of an item" if len(audit.worst.copies) == 1 else "copies of one item"
+    else:
+        single, alike, _ = curves.families()
+        chosen = single if curves.highlighted in single or not alike else alike
+        members = chosen or [curves.highlighted]
+        one = "each item" if chosen is alike and len(audit.worst.copies) > 1 else "an item"
+        what = f"copies of {one}"
+    if not members:
+        return []
+    top = members if len(members) <= MOST_COPIES else [*members[: MOST_COPIES - 1], members[-1]]
+    honest = top[0].honest
+    heads = [f"{max(one.copies):,}" if max(one.copies) > 1 else copies_words(one.copies) for one in top]
+    gains = ["", *(_gain_cell(one) for one in top)]
+    rows = [(f"{printable(audit.worst.agent)} earns", number(honest), *(number(one.copied) for one in top))]
+    if drawn(top[0]) and not math.isfinite(top[0].honest.error):
+        rows = []
+    return [Table.of((what, "1", *heads), [*rows, ("which is more by", *gains)])]
+
+
+def _gain_cell(one: Witness) -> str:
+    if related(one) and one.honest.value > 0:
+        gain, honest = one.gain, one.honest.value
+        part = replace(gain, value=gain.value / honest, error=gain.error / honest)
+        return part_words(part, sign=True)
+    return measured(one.gain, sign=True) if math.isfinite(one.gain.error) else "–"
 
 
 def attack_steps(audit: Audit) -> list[Paragraph]:
@@ -257,23 +356,6 @@ def _others(worst: Witness) -> str:
     return " ".join(sentences)
 
 
-def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
-    """Return the numbers in large type: what, how much, how sure."""
-    worst = audit.worst
-    if worst.argued:
-        most = f"at most {number(worst.gain.high)}" if worst.gain.high > 0 else "none"
-        return [("Gain", most, "by an argument, not computed")]
-    if drawn(worst):
-        return [
-            (f"Gain by copies {copies_words(worst.copies)}", number(worst.gain, sign=True), error_words(worst.gain))
-        ]
-    return [
-        ("Honest payoff", number(worst.honest), error_words(worst.honest)),
-        (f"With copies {copies_words(worst.copies)}", number(worst.copied), error_words(worst.copied)),
-        ("Gain", number(worst.gain, sign=True), f"{percent(worst)}, {error_words(worst.gain)}"),
-    ]
-
-
 def _ceiling(audit: Audit) -> list[Paragraph]:
     if audit.gain_at_most is None:
         return []
@@ -310,12 +392,8 @@ def _deviations(audit: Audit) -> list[SectionPart]:
         "The first row is what the verdict rests on." if audit.verdict != "undecided" else "The most open comes first."
     )
     words += f" {len(every) - shown:,} further deviations are not shown." if len(every) > shown else ""
-    todo = (
-        "What to do: `cloneproof recommend MARKET.toml` names mechanisms under which no copies pay, and what they cost."
-    )
-    advice = [Paragraph(todo)] if audit.verdict == "exploitable" else []
     table = Table.of(("agent", *COLUMNS), every[:shown], left=["copies"], first=True)
-    return [table, Paragraph(words, role="note"), *advice]
+    return [table, Paragraph(words, role="note")]
 
 
 def _segments(audit: Audit) -> list[SectionPart]:

@@ -12,9 +12,10 @@ from cloneproof.boards.advice import NAMES, SHOWN, BoardAdvice
 from cloneproof.boards.study import APART, NEAR_IF_EQUAL, BoardStudy, Earned
 from cloneproof.boards.variants import NUMBERS, SPREAD, RuleRow, VariantGain, VariantInflation, signed
 from cloneproof.report.style import Series, lines_figure
-from cloneproof.report.words import FIXED, not_shown, sentence, what_to_do
+from cloneproof.report.words import FIXED, not_shown, sentence, shorten, what_to_do
 from cloneproof.runs.estimate import Estimate
 
+MOST_FIRST: Final = 6  # producers on the first screen
 MOST_PRODUCERS: Final = 12  # in the table: the first of the board, and as many who gain most
 LEAST_HEIGHT: Final = 0.1  # ranks that an axis of gains spans at least
 COLOURS: Final = (
@@ -27,56 +28,72 @@ UNEQUAL_COLOURS: Final = ("reservoir", "h-etc-r", "ucb1", "thompson", "etc")  # 
 def sections(study: BoardStudy) -> Iterable[Section]:
     """Return what the study says."""
     board, advice = study.board, study.advice
+    picture = [variants_figure(study)] if study.gains else []
+    rows = list(_findings(study))
+    to_do = Tiles(tuple((name, words, "") for name, words, *_ in rows))
+    yield Section(_title(study), [*picture, *_first_producers(study), to_do], tone=study.verdict)
     asked = f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model"
-    yield Section(_title(study), (Paragraph(_sentence(study)),), study.caveat, study.verdict)
-    yield from what_to_do(_findings(study), f"{asked}.")
+    said = [Paragraph(study.caveat)] if study.caveat else []
+    yield from what_to_do([(words, name, id_) for name, words, id_ in rows], f"{asked}.")
     if advice is not None:
         promised = Paragraph(advice.promise, "What is proven of it", "promise")
-        yield Section("What to run instead: a reservoir board", (promised, Paragraph(advice.price, "What that costs")))
+        price = Paragraph(advice.price, "What that costs")
+        yield Section("What to run instead: a reservoir board", (*said, promised, price))
     if study.earned:
         yield Section("What near-equal models earn now", tuple(earned_parts(study.earned, "Elo", study)))
     yield Section("The board by producer", tuple(_producers(study)))
-    if study.gains:
-        yield _drawn(variants_figure(study))
     if study.inflation:
-        yield _drawn(inflation_figure(study.inflation))
-        yield Section("Unequal variants", tuple(_inflation(study)))
+        yield Section("Unequal variants", (inflation_figure(study.inflation), *_inflation(study)))
     if advice is not None:
-        yield _drawn(rules_figure(advice))
-        yield Section("The rules compared", tuple(_rules(advice)))
+        yield Section("The rules compared", (rules_figure(advice), *_rules(advice)))
         yield Section("The numbers to copy", (_parameters(advice),))
     yield Section("Small print", (Points(tuple(map(Paragraph, _small_print(study)))),))
 
 
-def _drawn(figure: Figure) -> Section:
-    return Section(figure.title, (figure,))
-
-
 def _title(study: BoardStudy) -> str:
-    if study.verdict == "exploitable":
-        return "Variants pay on this board"
-    return "No gain from variants was seen" if study.gains else "There was no time for an answer"
+    gain = study.worst
+    if gain is None:
+        return "There was no time for an answer; give it more seconds."
+    if study.verdict != "exploitable":
+        return f"Up to {max(gain.variants for gain in study.gains)} more listings of its best model move nobody up."
+    return (
+        f"Variants pay on this board: {gain.variants} more listings of its best model move {gain.producer} up "
+        f"{gain.ranks.value:.1f} ranks, with no better model."
+    )
 
 
-def _findings(study: BoardStudy) -> Iterator[tuple[str, ...]]:
-    """Yield what was found, what to do about it, and the id under which a person may accept it."""
+def _first_producers(study: BoardStudy) -> Iterator[Table]:
+    """Return the producers who would gain most by variants."""
+    board = study.board
+    gains = {gain.producer: gain for gain in study.gains if gain.copied == "best" and gain.variants == SHOWN}
+    most = sorted(gains, key=lambda name: -gains[name].ranks.value)[:MOST_FIRST]
+    rows = [
+        (shorten(name, 20), shorten(board.models[board.models_of(name)[0]], 24), f"{len(board.models_of(name))}",
+         f"{signed(gains[name].ranks.value)} ranks", f"{gains[name].first.value:+.0%}")
+        for name in board.names if name in most
+    ]  # fmt: skip
+    if rows:
+        columns = ("producer", "best model", "models", f"{SHOWN} more listings", "to be first")
+        yield Table.of(columns, rows, left=["best model"])
+
+
+def _findings(study: BoardStudy) -> Iterator[tuple[str, str, str]]:
+    """Yield what to do with what was found, and the id under which a person may accept it."""
     advice = study.advice
-    if study.verdict == "exploitable":
-        yield f"variants pay by {study.listing}", "run another rule, below", study.label("rule", study.listing)
     if study.left:
-        yield f"not answered: {'; '.join(study.left)}", "give more time (`--seconds`), or leave the limit out", ""
+        yield "Not answered", f"{'; '.join(study.left)}: give more time (--seconds), or leave the limit out", ""
     seen = bool(study.earned) and study.earned[0].ranks.low > 0
     own = study.label("near-equal", *study.earned[0].about) if seen else ""
-    yield _earned(study), "ask whether they are variants" if study.earned else "nothing", own
+    yield "Look at" if study.earned else "Now", _earned(study), own
     if advice is not None:
         ours, used = (next(row for row in advice.rows if chosen(row)) for chosen in (_is_proven, _is_used))
         yield (
-            f"on a reservoir board {SHOWN} copies gain {signed(ours.gain_best.value)} ranks who knows its best model, "
-            f"nobody else anything (proven), and {ours.wrong_pairs.value / ours.pairs:.1%} of the pairs are in the "
-            f"wrong order; by {used.rule.name} {signed(used.gain_best.value)} ranks and "
-            f"{used.wrong_pairs.value / used.pairs:.1%}",
-            "run it, with the numbers below",
-            "",
+            "Instead",
+            f"a reservoir board: {SHOWN} copies move up {signed(ours.gain_best.value)} ranks who knows its best model "
+            f"(now {signed(used.gain_best.value)}) and nobody else (proven); "
+            f"{ours.wrong_pairs.value / ours.pairs:.1%} of the pairs stand in the wrong order "
+            f"(now {used.wrong_pairs.value / used.pairs:.1%})",
+            study.label("rule", study.listing) if study.verdict == "exploitable" else "",
         )
 
 
@@ -88,26 +105,13 @@ def _is_used(row: RuleRow) -> bool:
     return row.in_use
 
 
-def _sentence(study: BoardStudy) -> str:
-    """Describe the largest gain, without a name: it follows from the board's rule; nobody is known to have done it."""
-    gain = study.worst
-    if gain is None:
-        return "Give it more seconds."
-    if study.verdict != "exploitable":
-        return f"Up to {max(gain.variants for gain in study.gains)} more listings of its best model move nobody up."
-    return (
-        f"Listing its best model {gain.variants} more times moves a producer up by as much as {gain.ranks.value:.1f} "
-        f"ranks, with no better model. This follows from the rule ({study.listing}), not from what anybody did."
-    )
-
-
 def _earned(study: BoardStudy) -> str:
     """Describe what near-equal models earn now: the largest, or with which chance some would have been seen."""
     if study.earned:
         most = study.earned[0]
         return (
-            f"{len(most.entries)} models of {most.owner} are near in strength, and earn it most now: the best of them "
-            f"stands {_signed(most.ranks)} ranks and {_signed(most.points)} Elo above one of them alone (95 %)"
+            f"{len(most.entries)} models of {most.owner} that are near in strength: the best of them stands "
+            f"{_signed(most.ranks)} ranks above one of them alone (95 %)"
         )
     if not study.board.errors.any():
         return "what near-equal models earn cannot be said without standard errors or votes"

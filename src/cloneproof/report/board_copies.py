@@ -7,8 +7,9 @@ from typing import Final
 
 from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table
 from cloneproof.boards.copies import COMMON, LEAST_SHARED, LEAST_TIES, NEAR, BoardCopies, LikePair
-from cloneproof.report.words import sentence
+from cloneproof.report.words import not_shown, sentence
 
+MOST_FIRST: Final = 6  # pairs on the first screen
 MOST_TASKS: Final = 4  # tasks on which two models differ most, named in a table
 ALL_CLEAR: Final = 0.7  # chance of being found below which it says little that nothing was
 LARGEST: Final = 1e6  # e-value up to which the number is stated
@@ -19,9 +20,12 @@ def sections(study: BoardCopies) -> Iterable[Section]:
     scores = study.scores
     asked = f"{len(scores.models):,} models, {len(set(scores.producers)):,} producers, {len(scores.tasks):,} tasks"
     strange = [pair for pair in study.pairs if pair.kinship == "none declared"]
-    yield Section(_title(study, len(strange)), tuple(_answer(study)), asked, "undecided")
+    first = [(" and ".join(pair.models), pair.kinship, f"{len(pair.tied)} of {pair.shared}") for pair in study.pairs]
+    table = [Table.of(("models", "declared", "equal scores"), first[:MOST_FIRST], left=["declared"])] if first else []
+    title, more = _title(study, len(strange)), not_shown(len(first) - MOST_FIRST, "pairs")
+    yield Section(title, (*table, *more, *_answer(study)), tone="undecided")
     if strange:
-        yield Section("Models that look like one, no kinship declared", (_pairs(strange, study),))
+        yield Section("Models that look like one, no kinship declared", (_pairs(strange, study),), asked)
     kin = [pair for pair in study.pairs if pair.kinship != "none declared"]
     if kin:
         yield Section("Models that look like one, of one producer or declared kin", (_pairs(kin, study),))

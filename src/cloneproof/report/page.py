@@ -24,10 +24,10 @@ PACKAGES = ("python", "cloneproof", "numpy", "scipy")  # whose versions a page n
 _notebook_figures = count(1)  # several figures in one notebook need ids of their own
 
 
-def html_page(result: Result) -> str:
-    """Return the result as a page; equal results give equal texts."""
+def html_page(result: Result, sections: Sequence[Section] = ()) -> str:
+    """Return the result as a page, with its own sections or these; equal results give equal texts."""
     seconds = getattr(result, "seconds", 0.0)
-    return page(result.sections(), [f"{seconds:,.1f} s"] if seconds else [])
+    return page(sections or result.sections(), [f"{seconds:,.1f} s"] if seconds else [])
 
 
 def page(sections: Sequence[Section], remarks: Sequence[str] = ()) -> str:

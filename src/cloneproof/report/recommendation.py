@@ -172,7 +172,7 @@ def sections(advice: Recommendation) -> Iterable[Section]:
             yield Section("If a declaration is wrong", _wrong(choice))
         words = Paragraph("Terms with which a service creates the market:")
         terms = Verbatim(terms_toml(advice.market, choice))
-        yield Section(f"The parameters of {choice.name}", [words, terms], background=True)
+        yield Section(f"The parameters of {choice.name}", [words, terms])
     yield Section("Small print", [Points(tuple(_small_print(advice, choice)))])
 
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from cloneproof._lib.sections import Paragraph, Points, Section, SectionPart, Table
 from cloneproof.logs.same import SameItems
-from cloneproof.report.words import shorten
+from cloneproof.report.words import names_words, not_shown, shorten
 from cloneproof.same.links import SameLink
 
-FIRST: Final = 3  # groups on the first screen
+FIRST: Final = 8  # groups on the first screen
 MOST_GROUPS: Final = 50  # shown
 MOST_ROWS: Final = 8  # items shown of a group
 MOST_ALIKE: Final = 30  # pairs shown that are alike and not named
@@ -22,9 +22,9 @@ def sections(found: SameItems) -> Iterable[Section]:
     """Return the groups, the owners whose items match, and what is alike."""
     owners = len({item.owner for item in found.items})
     asked = f"{found.rows:,} rows by {', '.join(found.by)}" + (f", {owners:,} owners" if found.owner else "")
-    yield Section(_title(found), tuple(_answer(found)), asked)
+    yield Section(_title(found), [*_first(found), *_answer(found)])
     if found.groups:
-        yield Section("The same", tuple(_groups(found)))
+        yield Section("The same", tuple(_groups(found)), asked)
     if found.accounts:
         yield Section("Owners whose items match one to one", tuple(_accounts(found)))
     if found.alike:
@@ -34,18 +34,33 @@ def sections(found: SameItems) -> Iterable[Section]:
 
 def _title(found: SameItems) -> str:
     if not found.groups:
-        return "No two items are the same"
-    items = sum(map(len, found.groups))
-    groups = f"{len(found.groups):,} item{'s' if len(found.groups) > 1 else ''}"
-    return f"{items:,} of {found.rows:,} rows are {groups}"
+        return f"No two of the {found.rows:,} rows are one item."
+    items, groups = sum(map(len, found.groups)), len(found.groups)
+    what = "one item" if groups == 1 else f"{groups:,} items"
+    pairs = f"the {len(found.links):,} pairs behind this" if len(found.links) > 1 else "1 pair"
+    return f"{items:,} of {found.rows:,} rows are {what}; of {pairs} about {found.expected_wrong:.1f} are wrong."
+
+
+def _first(found: SameItems) -> Iterator[SectionPart]:
+    """Return a row for each of the largest groups."""
+    table = found.to_columns()
+    why = dict(zip(table["group"], table["why"], strict=True))  # one for each group
+    rows = []
+    for number, group in enumerate(found.groups[:FIRST], start=1):
+        items = [found.items[place] for place in group]
+        owners = names_words(list(dict.fromkeys(item.owner for item in items if item.owner)), 2, 12)
+        text = min((next(iter(item.texts.values()), "") for item in items), key=len)
+        rows.append((shorten(text, 30), f"{len(group)}", shorten(owners, 18), shorten(why[number], 24)))
+    if rows:
+        yield Table.of(("item", "rows", "of", "why"), rows, left=["of", "why"])
+        yield from not_shown(len(found.groups) - FIRST, "items")
 
 
 def _answer(found: SameItems) -> Iterator[SectionPart]:
     across = sum(found.items[link.one].owner != found.items[link.other].owner for link in found.links)
     if found.groups:
-        said = f"{len(found.links):,} pairs are the same"
-        said += f", {across:,} of them of two owners" if found.owner else ""
-        yield Paragraph(f"{said}; about {found.expected_wrong:.1f} of them are wrong.")
+        if across:
+            yield Paragraph(f"{across:,} of the pairs are of two owners.")
     else:
         yield Paragraph(
             f"{len(found.alike):,} pairs are alike, no more than different items are at a share of errors of "

@@ -1,4 +1,4 @@
-"""Sections as plain text, for terminals and `print`: lines of at most 100 columns, tables that fit."""
+"""Sections as plain text, for terminals and `print`: lines of at most 80 columns, tables that fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from cloneproof._lib.sections import Figure, Paragraph, Points, Section, SectionPart, Table, Tiles, Verbatim
 from cloneproof.report.words import FIXED, NARROW, printable
 
-WIDTH = 100  # of a line of words, at most
+WIDTH = 80  # of a line of words, at most
 GAP = "  "  # between columns
 SPACES = str.maketrans(NARROW + FIXED, "  ")  # once lines are broken, spaces are spaces
 LONGEST_WORD = 40  # in a column, before it is broken
@@ -20,13 +20,13 @@ LONGEST_WORD = 40  # in a column, before it is broken
 def text(sections: Iterable[Section], width: int | None = WIDTH, bold: bool = False) -> str:
     """Return the sections as text; with a width of None, tables are as wide as their cells."""
     blocks = []
-    for section in sections:
+    for place, section in enumerate(sections):
         shown = [_part(part, width, bold) for part in section.parts if not isinstance(part, Figure | Verbatim)]
-        if section.background or (section.parts and not shown):
+        if section.parts and not shown:
             continue
-        title = [_strong(printable(section.title), bold)] if section.title else []
+        title = [_strong(_wrapped(section.title, width), bold)] if section.title else []
         question = [_wrapped(section.question, width)] if section.question else []
-        blocks.append("\n".join([*question, *title, *shown]))
+        blocks.append(("\n\n" if place == 0 else "\n").join(["\n".join([*question, *title]), *shown]).strip("\n"))
     return "\n\n".join(blocks).translate(SPACES)
 
 
@@ -65,9 +65,18 @@ def facts_text(facts: Tiles, width: int | None) -> str:
     names = [" ".join(printable(name).split()) for name, *_ in facts.rows]
     longest = max(map(len, names), default=0)
     return "\n".join(
-        _wrapped(f"{value} ({sure})" if sure else value, width, f"{name:{longest}}  ")
+        _command(value, width, f"{name:{longest}}  ")
+        if value.startswith("`") and value.endswith("`")
+        else _wrapped(f"{value} ({sure})" if sure else value, width, f"{name:{longest}}  ")
         for name, (_, value, sure) in zip(names, facts.rows, strict=True)
     )
+
+
+def _command(value: str, width: int | None, mark: str) -> str:
+    """Return a command as it can be pasted: a line that goes on ends with a backslash."""
+    columns = (WIDTH if width is None else min(width, WIDTH)) - len(mark) - 2
+    lines = textwrap.wrap(printable(value[1:-1]), columns, break_on_hyphens=False, break_long_words=False)
+    return mark + f" \\\n{' ' * len(mark)}".join(lines)
 
 
 def table_text(table: Table, width: int | None, bold: bool = False) -> str:

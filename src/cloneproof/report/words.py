@@ -54,14 +54,14 @@ def names_words(names: Sequence[str], most: int = 8, letters: int = 40) -> str:
 
 def not_shown(left: int, what: str) -> list[Paragraph]:
     """Say how many further ones a table does not show, if any."""
-    return [Paragraph(f"{left:,} further {what} are not shown; --json has them.", role="note")] if left > 0 else []
+    return [Paragraph(f"{left:,} further {what}: --json has them.", role="note")] if left > 0 else []
 
 
 def what_to_do(findings: Iterable[Sequence[str]], caption: str = "") -> Iterator[Section]:
     """Yield a table of what was found, what to do about it and perhaps the id of the finding; nothing without any."""
     if rows := [*findings]:
         columns = FINDINGS[: len(rows[0])]
-        yield Section("What to do", (Table.of(columns, rows, caption, left=columns),))
+        yield Section("What was found", (Table.of(columns, rows, caption, left=columns),))
 
 
 def number(value: Estimate | float, sign: bool = False) -> str:
@@ -136,9 +136,10 @@ def measured(estimate: Estimate, sign: bool = False) -> str:
     """
     if not math.isfinite(estimate.error):
         return f"{number(estimate, sign)} ({error_words(estimate)})"
-    text = number(estimate, sign)
-    if estimate.error >= 10 and abs(estimate.value) < 1000:
-        text = f"{estimate.value:{'+' if sign else ''}.0f}".replace("-", MINUS)
+    if not seen(estimate):
+        return number(estimate, sign)
+    digits = max(0, 1 - math.floor(math.log10(estimate.error)))
+    text = f"{estimate.value:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
     return f"{text}{FIXED}{error_words(estimate)}"
 
 
@@ -151,6 +152,32 @@ def kind_words(estimate: Estimate) -> str:
     }
     words = "the bound is an estimate" if estimate.heuristic else meaning[estimate.kind]
     return f"{words} ({estimate.method})"
+
+
+def part_words(part: Estimate | None, sign: bool = False) -> str:
+    """Write a part of something as a percentage, in the digits that its error leaves.
+
+    An error of half the whole says nothing but how much it is at most; without an interval nothing is said at all.
+
+    >>> parts = [Estimate(0.178, error, "confidence", "runs") for error in (0.0001, 0.0163, 0.07, 0.9, math.inf)]
+    >>> [part_words(part, sign=True).replace(FIXED, " ") for part in parts]
+    ['+17.8%', '+17.8% ± 1.7', '+18% ± 7', 'at most +108%', '–']
+    """
+    if part is None or not math.isfinite(part.error):
+        return "–"
+    value, low, high = 100 * part.value, 100 * part.low, 100 * part.high
+    error = (high - low) / 2
+    if error > max(50.0, abs(value)):
+        return f"at most {high:{'+' if sign else ''},.0f}%"
+    places = 1 if error < 3 and abs(value) < 1000 else 0
+    text = f"{value:{'+' if sign else ''},.{places}f}"
+    text = ("0" if not float(text.replace(",", "")) else text).replace("-", MINUS)
+    if error < 0.05:
+        return f"{text}%"
+    if abs(high + low - 2 * value) > error / 2:  # two unlike sides
+        return f"{text}% ({low:,.{places}f} to {high:,.{places}f})".replace("-", MINUS)
+    up = math.ceil(10**places * error - 1e-9) / 10**places
+    return f"{text}%{FIXED}±{FIXED}{up:,g}"
 
 
 MANY = 10.0  # relative gains from which on there is no percentage
@@ -299,7 +326,7 @@ def sentence(text: str) -> str:
 
 def seen(estimate: Estimate) -> bool:
     """Return whether there is an error that can be seen in the digits that are written."""
-    return 0.005 * abs(estimate.value) < estimate.error < math.inf
+    return max(0.005 * abs(estimate.value), 1e-9) < estimate.error < math.inf
 
 
 def regret_words(regret: Estimate | None) -> str:
