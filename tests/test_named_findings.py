@@ -86,7 +86,7 @@ def test_the_reason_and_the_date_are_shown_and_written(tmp_path):
     assert run(*command, "--known", known(tmp_path)).returncode == 1
     assert run(*command, "--known", known(tmp_path, first)).returncode == 1
     page = tmp_path / "page.html"
-    answer = run(*command, "--known", known(tmp_path, first, second), "--html", page)
+    answer = run(*command, "--known", known(tmp_path, first, second), "--html", page, "--details")
     assert answer.returncode == 0
     assert f"{first}  2026-03-02  two sizes" in answer.stdout
     assert "two sizes" in (tmp_path / "page.html").read_text()
@@ -106,7 +106,7 @@ def test_models_that_look_like_one_can_be_accepted(tmp_path):
         assert ids(cp.boards.copied_scores(shuffled)) == {name}
     command = ["board", tmp_path / "scores.csv"]
     assert run(*command).returncode == 1
-    assert name in run(*command).stdout
+    assert name in run(*command, "--details").stdout
     assert run(*command, "--known", known(tmp_path)).returncode == 1
     assert run(*command, "--known", known(tmp_path, name)).returncode == 0
 

@@ -107,7 +107,7 @@ def test_near_equal_models_earn_their_owner_the_luck_of_the_best():
     assert most.ranks.low > 0
     assert most.rank_alone.value == pytest.approx(most.rank.value + most.ranks.value)
     said = boards.study_board(luck, recommend=False).sections()[1].parts[0].rows
-    assert any("6 models of ana are near in strength" in finding for finding, *_ in said)
+    assert any("6 models of ana that are near in strength" in finding for finding, *_ in said)
     assert earned(replace(luck, errors=np.full(10, 0.1))) == ()
     apart = boards.study_board(replace(luck, errors=np.full(10, 0.1)), recommend=False, votes=50)
     said = apart.sections()[1].parts[0].rows

@@ -283,7 +283,7 @@ def test_time_caps_a_study_and_what_is_left_is_said(tmp_path):
     done = run_command("board", file, "--seconds", "1e-6", "--html", str(tmp_path / "page.html"))
     assert done.returncode == 3
     said = " ".join(done.stdout.split())
-    assert "not answered: what variants gain 3 of the producers; what to run instead" in said
+    assert "Not answered what variants gain 3 of the producers; what to run instead" in said
 
 
 def test_linear_algebra_has_one_thread_during_a_study_and_a_second_study_is_the_same():
@@ -309,7 +309,7 @@ def test_the_page_accuses_nobody_and_says_first_that_producers_were_not_named():
     assert "the 5 models that were on this board" in page  # whom a slot meets
     table = {"model": ["p", "q", "r"], "score": [1200, 1180, 1150], "votes": [100] * 3}
     alone = html_page(boards.study_board(boards.read_board(table), recommend=False))
-    assert "every model is taken for its own producer" in alone[alone.index("<header") : alone.index("</header>")]
+    assert "every model is taken for its own producer" in alone[: alone.index("<table")]
 
 
 def test_a_producer_that_cannot_rise_gets_an_axis_of_ranks_and_not_of_roundings():

@@ -92,7 +92,15 @@ def test_a_page_is_well_formed_twice_over_and_self_contained(pages, verdict):
 
 def test_an_attack_is_told_with_its_numbers_and_scope(audits, pages):
     text, audit = text_of(pages["exploitable"]), audits["exploitable"]
-    for words in ("Exploitable", "316.5", "581.7", "+265.2", "+83.8", "(256, 1)", "the first original 256 times"):
+    for words in (
+        "ana earns 84",
+        "316.5",
+        "581.7",
+        "+265.2",
+        "+83.8",
+        "(256, 1)",
+        "the first original 256 times",
+    ):
         assert words in text
     assert " ".join(scope_sentences(audit.scope)) in text
     assert "trial of 200 rounds" in text
@@ -100,7 +108,7 @@ def test_an_attack_is_told_with_its_numbers_and_scope(audits, pages):
     assert "withholding" in text
     assert "arm_rounds" in text
     assert f"numpy {version('numpy')}" in text
-    for heading in ("Payoff against copies", "step by step"):
+    for heading in ("What ana expects to earn", "step by step"):
         assert heading in text
     assert text.count("copies of the most copied original") == 2
 
@@ -108,7 +116,7 @@ def test_an_attack_is_told_with_its_numbers_and_scope(audits, pages):
 def test_sections_without_data_are_left_out(pages):
     text = text_of(pages["clone-proof"])
     assert "does not pay" in text
-    assert "Payoff against copies" in text
+    assert "expects to earn" in text
     for heading in ("Gain over horizons", "score to beat", "reported apart", "best deviation of each", "The others"):
         assert heading not in text
     lonely = replace(clone_proof_audit(), tried=())
@@ -145,7 +153,7 @@ def test_a_witness_against_found_opponents_leaves_the_curve_of_the_market(audits
     worst = witness(elsewhere, audit.mechanism, "ana", (8, 1))
     text = text_of(html_page(replace(audit, worst=worst)))
     assert "mean 0.7" in text
-    assert "Payoff against copies" in text
+    assert "expects to earn" in text
     assert "(256, 1): +83.8" in text
 
 

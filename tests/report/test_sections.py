@@ -43,8 +43,6 @@ def pieces(section):
                 yield from (word for row in part.rows for word in row)
             case Table():
                 yield from (part.caption, *part.columns, *(cell for row in part.rows for cell in row))
-            case Figure():
-                yield from (part.title, part.caption)
             case Verbatim():
                 yield part.text
 
@@ -52,10 +50,11 @@ def pieces(section):
 def missing(result, page, terminal, notebook):
     """Pieces that are left out, with where."""
     for section in result.sections():
-        drawn = all(isinstance(part, Figure | Verbatim) for part in section.parts)
-        places = {"page": page, "notebook": notebook} | (
-            {} if section.background or drawn else {"terminal": terminal}
-        )  # fmt: skip
+        places = {"page": page, "notebook": notebook, "terminal": terminal}
+        for figure in (part for part in section.parts if isinstance(part, Figure)):
+            yield from (
+                (figure.title, name) for name in ("page", "notebook") if normal(figure.title) not in places[name]
+            )
         for piece in pieces(section):
             yield from ((piece, name) for name, place in places.items() if normal(printable(piece)) not in place)
 

@@ -85,7 +85,7 @@ class WithFindings(Result):
 
     def sections(self) -> tuple[Section, ...]:
         answer, *others = super().sections()
-        return (answer, *report("known").sections(self), *others)
+        return (*report("known").sections(self, answer), *others)
 
 
 def read_known(path: str | Path | None) -> dict[str, Accepted] | None:

@@ -88,7 +88,7 @@ def recommend(
         market = Market.alike(agents, originals, rounds, segments=named, **parsed_rates(rates))
     with working("looking") as tell:
         advice = run_recommend(market, own=own_by_name(policy), drift=drift, search=search, progress=tell)
-    deliver(advice, as_json, html)
+    deliver(advice, as_json, html, details=True)
     if toml is not None:
         write_terms(advice, toml)
     unanswered = advice.unsettled or (advice.left and seconds is not None)

@@ -45,6 +45,8 @@ def shell_words(audit: Audit, arguments: Sequence[str], most: int) -> str:
     """Return the line of shell that finds the worst attack again, among the lists of its agent."""
     kept, rest = list[str](), iter(arguments)
     for word in rest:
+        if word == "--details":
+            continue
         if word in OUTPUTS:
             next(rest, None)
         elif word.partition("=")[0] not in OUTPUTS:

@@ -142,7 +142,7 @@ def log(
     if ledger is not None:
         logged = replace(logged, notes=(ledger.words, *logged.notes), places=(ledger.place,))
     if statistics:
-        deliver(logged, as_json)
+        deliver(logged, as_json, details=True)
         return
     from cloneproof.logs.study import study_log
     from cloneproof.report.log_study import first_look
@@ -161,7 +161,7 @@ def log(
             seed=seed, progress=tell, first=first,
         )  # fmt: skip
     study = study.accepting(accepted)
-    deliver(study, as_json, html)
+    deliver(study, as_json, html, details=True)
     if toml is not None:
         write_terms(study.recommendation, toml)
     raise typer.Exit(code_with_known(study, exit_code(study)))

@@ -31,14 +31,14 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     picture = [variants_figure(study)] if study.gains else []
     rows = list(_findings(study))
     to_do = Tiles(tuple((name, words, "") for name, words, *_ in rows))
-    yield Section(_title(study), [*picture, *_first_producers(study), to_do], tone=study.verdict)
-    asked = f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model"
     said = [Paragraph(study.caveat)] if study.caveat else []
+    yield Section(_title(study), [*said, *picture, *_first_producers(study), to_do], tone=study.verdict)
+    asked = f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model"
     yield from what_to_do([(words, name, id_) for name, words, id_ in rows], f"{asked}.")
     if advice is not None:
         promised = Paragraph(advice.promise, "What is proven of it", "promise")
         price = Paragraph(advice.price, "What that costs")
-        yield Section("What to run instead: a reservoir board", (*said, promised, price))
+        yield Section("What to run instead: a reservoir board", (promised, price))
     if study.earned:
         yield Section("What near-equal models earn now", tuple(earned_parts(study.earned, "Elo", study)))
     yield Section("The board by producer", tuple(_producers(study)))
@@ -57,7 +57,7 @@ def _title(study: BoardStudy) -> str:
     if study.verdict != "exploitable":
         return f"Up to {max(gain.variants for gain in study.gains)} more listings of its best model move nobody up."
     return (
-        f"Variants pay on this board: {gain.variants} more listings of its best model move {gain.producer} up "
+        f"Variants pay on this board: {gain.variants} more listings of its best model move a producer up "
         f"{gain.ranks.value:.1f} ranks, with no better model."
     )
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from cloneproof._lib.findings import WithFindings
-from cloneproof._lib.sections import Paragraph, Section, SectionPart, Table
+from cloneproof._lib.sections import Paragraph, Section, SectionPart, Table, Tiles
 
 MOST_NEW: Final = 12  # ids that are named
 
 
-def sections(result: WithFindings) -> Iterator[Section]:
-    """Return the findings that are known, if somebody said which."""
+def sections(result: WithFindings, answer: Section) -> Iterator[Section]:
+    """Return the answer and, if somebody said which findings are known, these; the answer then has their number."""
     if result.known is None:
+        yield answer
         return
     found, new = [one.id for one in result.named], [one.id for one in result.new]
+    words = f"{len(found) - len(new):,} findings are known, {len(new):,} new" + (": " * bool(new)) + ", ".join(new[:2])
+    yield replace(answer, parts=[*answer.parts, Tiles((("Known", words, ""),))])
     gone = [name for name in result.known if name not in found]
     parts: list[SectionPart] = []
     if new:

@@ -21,7 +21,7 @@ def text(sections: Iterable[Section], width: int | None = WIDTH, bold: bool = Fa
     """Return the sections as text; with a width of None, tables are as wide as their cells."""
     blocks = []
     for place, section in enumerate(sections):
-        shown = [_part(part, width, bold) for part in section.parts if not isinstance(part, Figure | Verbatim)]
+        shown = [_part(part, width, bold) for part in section.parts if not isinstance(part, Figure)]
         if section.parts and not shown:
             continue
         title = [_strong(_wrapped(section.title, width), bold)] if section.title else []
@@ -41,6 +41,8 @@ def _part(part: SectionPart, width: int | None, bold: bool) -> str:
             return facts_text(part, width)
         case Table():
             return table_text(part, width, bold)
+        case Verbatim():
+            return "\n".join(map(printable, part.text.splitlines()))
     raise AssertionError(part)
 
 
