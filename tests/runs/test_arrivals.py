@@ -5,7 +5,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.evaluation.reference import runs_of
-from cloneproof.market.delays import Delays
+from cloneproof.market.delays import Delays, delays_of
 from cloneproof.market.toml import market_from_toml, market_to_toml
 from cloneproof.runs.arrivals import Arrivals
 
@@ -23,6 +23,17 @@ def test_delays_pass_through_their_points(traffic: tuple[float, ...]) -> None:
             after = int(np.searchsorted(moments, moments[page + 1] + hours))
             assert abs(arrivals.page(page, 1 - part) - after) <= 1
     assert arrivals.page(pages - 2, 1e-9) == arrivals.page(pages - 1, 0.9) == pages  # when the season is over
+
+
+def test_a_law_is_read_off_the_times_of_a_log() -> None:
+    """Four fifths of the clicks come within half an hour on average, the others within six."""
+    dice = np.random.default_rng(0)
+    shown = dice.uniform(0, 720, 40_000)
+    hours = dice.exponential(1, len(shown)) * np.where(dice.random(len(shown)) < 0.8, 0.5, 6)
+    law = delays_of(shown, shown + hours)
+    assert law.hours == pytest.approx(720, rel=0.01)
+    assert law.mean == pytest.approx(1.6, rel=0.1)
+    assert [part for part, _ in law.law] == [0.5, 0.8, 0.95]
 
 
 def test_runs_are_told_rewards_late() -> None:

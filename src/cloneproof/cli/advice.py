@@ -23,6 +23,7 @@ from cloneproof.cli.options import (
 from cloneproof.cli.output import deliver, working
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.evaluation.search import Search
+from cloneproof.market.delays import Delays
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
 from cloneproof.market.segments import law_from_dict
@@ -49,6 +50,10 @@ def recommend(
     segments: Annotated[
         str | None, option("NAME=PART,..", "The fraction of the rounds in each segment, such as code=.3,writing=.7.")
     ] = None,
+    clicks_within: Annotated[
+        str | None, option("PART%=TIME,..", "How late clicks are known, such as 50%=30m,95%=6h; with --lasts.")
+    ] = None,
+    lasts: Annotated[str | None, option("TIME", "How long a season lasts, such as 30d.")] = None,
     drift: Annotated[
         int | None, option("N", "Rounds after which an item's rate is another one, on average, e.g. 1e6.")
     ] = None,
@@ -86,6 +91,13 @@ def recommend(
             )
         named = None if segments is None else parsed_segments(segments)
         market = Market.alike(agents, originals, rounds, segments=named, **parsed_rates(rates))
+    if clicks_within is not None or lasts is not None:
+        if clicks_within is None or lasts is None:
+            raise CloneproofError(
+                "expected --clicks-within and --lasts together, got one of them; give e.g. --clicks-within "
+                "50%=30m,95%=6h --lasts 30d"
+            )
+        market = market.with_delays(Delays(clicks_within, lasts))
     with working("looking") as tell:
         advice = run_recommend(market, own=own_by_name(policy), drift=drift, search=search, progress=tell)
     deliver(advice, as_json, html, details=True)

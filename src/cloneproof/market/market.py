@@ -226,7 +226,8 @@ class Market:
         The largest number of originals of an agent (the paper's L).
     delays : {"none", "independent"} or Delays, default "none"
         How late rewards come: not at all; by any law that depends neither on what is registered nor on rewards, which
-        an audit's verdict then covers, while runs have prompt rewards; or by a law that runs have too.
+        an audit's verdict then covers, while runs have prompt rewards; or by a law that runs have too, such as
+        `{"points": "50%=30m,95%=6h", "lasts": "30d"}`: half of them are in after half an hour.
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         Whether it lasts `horizon` rounds, or each round is the last with probability 1 / horizon.
     segments : mapping of str to float, optional
@@ -328,6 +329,7 @@ class Market:
         rates: Sequence[float] | MeanLaw | None = None,
         values: Sequence[float] | None = None,
         segments: Mapping[str, float] | None = None,
+        delays: DelaysName | Delays | Mapping[str, object] = "none",
     ) -> Market:
         """Return a market of equal agents, whose items have click rates of one law.
 
@@ -344,7 +346,7 @@ class Market:
         rounds = count(horizon, "rounds", many, error=MarketError)
         law, width = law_of_items(rates, values), len(str(many))
         equals = [Agent(f"agent {k + 1:0{width}}", items, law) for k in range(many)]
-        return cls(equals, rounds, segments=segments or {})
+        return cls(equals, rounds, segments=segments or {}, delays=delays)
 
     @property
     def family(self) -> RewardFamily:
@@ -451,6 +453,10 @@ class Market:
         other = self._remade(agents=agents, max_originals=None)
         most = self.declared.get("max_originals", 0)
         return other if most <= other.most_originals else other._remade(max_originals=most)
+
+    def with_delays(self, delays: DelaysName | Delays) -> Market:
+        """Return the same market with rewards that come so late."""
+        return self._remade(delays=delays)
 
     def at(self, means: Mapping[str, Sequence[float]]) -> Market:
         """Return the market of fully informed agents with exactly these means.

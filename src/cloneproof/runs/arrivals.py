@@ -28,13 +28,13 @@ class Arrivals:
 
     def __init__(self, delays: Delays, horizon: int) -> None:
         self.horizon = horizon
-        self.levels = [0.0, *(-math.log1p(-part) for part, _ in delays.points)]
-        self.hours = [0.0, *(hours for _, hours in delays.points)]
+        self.levels = [0.0, *(-math.log1p(-part) for part, _ in delays.law)]
+        self.hours = [0.0, *(hours for _, hours in delays.law)]
         slopes = np.diff(self.hours) / np.diff(self.levels)
         self.slopes: list[float] = [*slopes.tolist(), slopes[-1].item()]
         width = DAY / len(delays.traffic)
-        bins = math.ceil(delays.lasts / width)
-        clock = np.minimum(width * np.arange(bins + 1), delays.lasts)
+        bins = math.ceil(delays.hours / width)
+        clock = np.minimum(width * np.arange(bins + 1), delays.hours)
         traffic = np.resize(np.array(delays.traffic), bins) * np.diff(clock)
         begun = np.concatenate([[0.0], np.cumsum(traffic)])
         self.clock: list[float] = clock.tolist()
