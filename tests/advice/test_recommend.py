@@ -379,3 +379,13 @@ def test_pages_of_several_places_have_the_reservoirs_on_pages():
     assert all("2 of 3 providers" in each.seen for each in advised.ranked)
     assert "-20 to +30 %" in next(each.seen for each in advised.ranked if each.name == "reservoir-streams")
     assert "check identities" in str(advised)
+
+
+def test_clicks_that_come_late_are_told_where_nothing_quick_plays_them() -> None:
+    """The promise says what late rewards do to it; costs are then those of prompt ones, and say so."""
+    given = {"agents": 6, "originals": 2, "horizon": 10_000, "values": (0.02, 0.05)}
+    late = cp.Market.alike(**given, delays={"points": "50%=30m,95%=6h", "lasts": "30d"})
+    advised, usual = (cp.recommend(market, search=cp.Search(seconds=2)) for market in (late, cp.Market.alike(**given)))
+    assert "Rewards come late here" in advised.choice.promise
+    assert "Costs are those of prompt rewards" in advised.choice.promise
+    assert advised.cost.value == pytest.approx(usual.cost.value, rel=0.1)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from cloneproof.advice.recommendation import TOLERANCE, UNKNOWN, AssessedMechanism
-from cloneproof.advice.regret import SamplingBudget, cost_of
+from cloneproof.advice.regret import SamplingBudget, cost_of, prompt
 from cloneproof.audits.audit import answer, audit
 from cloneproof.audits.question import audit_case, checked_question
 from cloneproof.audits.result import Audit, Verdict
@@ -166,7 +166,7 @@ def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[Verdict, flo
 def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> str:
     """Why a black box is not recommended: an attack, or that nothing is known about what was not tried."""
     try:
-        audited = audit(market, box, tolerance=TOLERANCE, search=sampling.search(1.0))
+        audited = audit(prompt(market), box, tolerance=TOLERANCE, search=sampling.search(1.0))
     except BlackBoxError:
         raise  # the policy is at fault, and its author wants to know
     except CloneproofError as refusal:
@@ -178,7 +178,7 @@ def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> st
 
 def quick_audit(market: Market, mechanism: Mechanism, search: Search) -> Audit:
     """Audit by the same search."""
-    question = checked_question(market, mechanism, tolerance=TOLERANCE)
+    question = checked_question(prompt(market), mechanism, tolerance=TOLERANCE)
     return answer(question, search, Deadline(search.seconds))
 
 

@@ -20,7 +20,9 @@ from cloneproof.advice.regret import (
     LOOSE,
     PATIENCE,
     SamplingBudget,
+    heard,
     is_listed,
+    prompt,
     regret_of,
 )
 from cloneproof.audits.audit import audit
@@ -56,7 +58,7 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
     """
     if not kernels_installed():
         return None
-    kinds = len({agent.priors for agent in market.agents})
+    market, kinds = heard(market, candidate), len({agent.priors for agent in market.agents})
     cost = 2 * kinds * run_seconds(runs_of(market, candidate, full_copies(market.agents, None)))
     runs = max(FEWEST, min(MOST, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
@@ -186,7 +188,7 @@ def _sampled_gain(truth: Market, candidate: Mechanism, sampling: SamplingBudget)
     if truth.horizon > LONGEST_AUDITED:
         return math.inf, f"{truth.horizon:,} rounds are too many to sample here"
     try:
-        audited = audit(truth, candidate, tolerance=TOLERANCE, search=sampling.search(0.3))
+        audited = audit(prompt(truth), candidate, tolerance=TOLERANCE, search=sampling.search(0.3))
     except CloneproofError as refusal:
         return math.inf, str(refusal)
     sure = "found by a sampled audit" if audited.verdict == "exploitable" else "not ruled out by a sampled audit"
@@ -291,11 +293,12 @@ def _best_of(agent: Agent) -> Prior:
 
 
 def with_late_rewards(market: Market, assessed: AssessedMechanism) -> AssessedMechanism:
-    """Add what the promise becomes with late rewards, if the market declares them; costs are those of prompt ones."""
+    """Add what the promise becomes if rewards come late, and say if costs are those of prompt ones."""
     if market.delays == "none":
         return assessed
     bounds = [audit_case(market, assessed.mechanism, agent.name).proof.late for agent in market.agents]
     gain, why = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
     gained = "is unknown" if gain is None else "is nothing" if gain == 0 else f"is at most {gain:.2g} rewards"
-    late = f"Rewards come late here: what copies gain by that {gained} ({why}). Costs are those of prompt rewards."
+    costs = "" if heard(market, assessed.mechanism).late else " Costs are those of prompt rewards."
+    late = f"Rewards come late here: what copies gain by that {gained} ({why}).{costs}"
     return replace(assessed, promise=f"{assessed.promise} {late}")

@@ -22,7 +22,7 @@ from cloneproof._lib.arrays import FloatArray
 from cloneproof._lib.clock import is_counted
 from cloneproof.advice.assessment import ONE_PLACE, tuned_mechanisms
 from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, FrontierRow, Promise
-from cloneproof.advice.regret import best_reward, computed_or_none
+from cloneproof.advice.regret import best_reward, computed_or_none, heard
 from cloneproof.audits.deviations import CopiesOf, CopyVector, Names, World, honesty
 from cloneproof.audits.gain import gain_columns, world_rows
 from cloneproof.audits.question import audit_case
@@ -89,14 +89,14 @@ def frontier(
     least = [FEWEST * LEAST_WORLDS * kinds * cost for cost, _ in costed]  # the smallest look at each comes first
     again = max(LEAST_AGAIN, min(AGAIN, 1 - sum(least) / seconds))
     for place, (_, mechanism) in enumerate(costed):
-        look, left_over = _Look(market, mechanism, seed), budget(again)
+        look, left_over = _Look(heard(market, mechanism), mechanism, seed), budget(again)
         share = least[place] + max(0.0, left_over - sum(least[place:])) * weights[place] / sum(weights[place:])
         row, spent = look.row(most, min(share, left_over))
         work += spent
         rows += [] if row is None else [row]
         slow += [mechanism.name] if row is None else []
     for place, row in enumerate(doubted := _doubted(rows)):
-        look = _Look(market, row.mechanism, seed + 1)
+        look = _Look(heard(market, row.mechanism), row.mechanism, seed + 1)
         fresh, spent = look.row(most, budget() / (len(doubted) - place), row.copies)
         work += spent
         if fresh is not None:
@@ -117,7 +117,7 @@ def _assessed_row(market: Market, entry: AssessedMechanism, most: float) -> Fron
 def _costed(market: Market, mechanisms: Iterable[Mechanism]) -> Iterator[tuple[float, Mechanism]]:
     """Yield the mechanisms that can be played there, each with the seconds of an honest run."""
     for mechanism in mechanisms:
-        honest = runs_of(market, mechanism, full_copies(market.agents, None))
+        honest = runs_of(heard(market, mechanism), mechanism, full_copies(market.agents, None))
         with suppress(CloneproofError):
             check_takes(mechanism, Terms.of(market))
             yield run_seconds(honest), mechanism

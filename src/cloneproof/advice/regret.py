@@ -34,6 +34,7 @@ from cloneproof.mechanisms.reservoir.parameters import COARSE, FINE, reservoir_m
 from cloneproof.mechanisms.segments import plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum
+from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Runs
 from cloneproof.runs.sampler import (
     RunPlan,
@@ -68,6 +69,17 @@ PRECISE_PART = 0.6  # for at most this part of the time.
 RANK_PATIENCE = 5.0  # The fewest runs of an interval may take this many times as long as there is, if work is counted.
 
 
+def prompt(market: Market) -> Market:
+    """Return the market with rewards that are prompt in runs."""
+    return market.with_delays("independent") if market.late else market
+
+
+def heard(market: Market, mechanism: Mechanism) -> Market:
+    """Return the market as it is sampled: with late rewards if compiled code plays them, else with prompt ones."""
+    kernel = mechanism.runs(Job(market, full_copies(market.agents, None))) if market.late else None
+    return market if kernel is not None and kernel.late else prompt(market)
+
+
 @dataclass(frozen=True)
 class SamplingBudget:
     """Seconds and seed of a sampled figure, if no exact engine applies."""
@@ -87,7 +99,7 @@ def is_listed(market: Market) -> bool:
 
 def computed_regret(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Estimate | None:
     """Return the regret by the closed form for listed rates, or by moments for a flat reservoir or a bar, or None."""
-    regrets = [_computed_in(play.market, play.mechanism, copies) for play in plays(market, mechanism)]
+    regrets = [_computed_in(play.market, play.mechanism, copies) for play in plays(prompt(market), mechanism)]
     if not market.segments:
         return regrets[0]
     terms = [(1.0, regret) for regret in regrets if regret is not None]
@@ -128,6 +140,7 @@ def regret_of(
             return computed
     except OutOfTimeError:
         return None
+    market = heard(market, mechanism)
     drawn = runs_of(market, mechanism, full_copies(market.agents, copies), sampling.seed)
     cost = run_seconds(drawn)
     runs = min(MOST_RUNS, max(FIRST_TIME, round(sampling.seconds / cost)))
@@ -147,7 +160,7 @@ def cost_of(market: Market, candidate: Mechanism) -> float:
             return regret.value
         if is_listed(market) and not market.places:
             return math.inf
-        drawn = runs_of(market, candidate, full_copies(market.agents, None))
+        drawn = runs_of(heard(market, candidate), candidate, full_copies(market.agents, None))
         return _sampled_regret(drawn, RunPlan(TUNING_RUNS, cost=run_cost(drawn))).value
     except OutOfTimeError:
         raise
@@ -288,7 +301,8 @@ def rank(
     All pairs are compared at `CONFIDENCE` together, and each regret has that confidence by itself.
     """
     computed = [computed_or_none(market, mechanism) for mechanism in mechanisms]
-    drawn = [runs_of(market, mechanism, full_copies(market.agents, None), seed) for mechanism in mechanisms]
+    honest = full_copies(market.agents, None)
+    drawn = [runs_of(heard(market, mechanism), mechanism, honest, seed) for mechanism in mechanisms]
     costs = [0.0 if exact is not None else _cost(runs) for exact, runs in zip(computed, drawn, strict=True)]
     patience = RANK_PATIENCE if is_counted() else float(available_threads())
     played = [k for k, cost in enumerate(costs) if FIRST_TIME * cost <= patience * seconds]
