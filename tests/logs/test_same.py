@@ -9,6 +9,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.report.page import html_page
+from cloneproof.same.chance import Chances
 from support.command import run
 from title_catalogues import honest_catalogue
 
@@ -100,3 +101,14 @@ def test_titles_are_escaped_on_the_page():
     found = cp.same_items({"title": ["<b>mug</b> stone", "stone <b>MUG</b>"]})
     assert found.groups == ((0, 1),)
     assert "<b>mug" not in html_page(found)
+
+
+def test_what_only_agreeing_rewards_name_is_named_too():
+    """A join keeps what was named before, the smaller share of each pair, and the larger expectation."""
+    before = Chances(np.array([True, False, False]), np.array([0.01, 0.4, 0.9]), 0.5, ["before"])
+    before.join(
+        np.array([True, True, False]), Chances(np.array([False, True]), np.array([0.3, 0.04]), 0.7, ["with rewards"])
+    )
+    assert before.named.tolist() == [True, True, False]
+    assert before.share.tolist() == [0.01, 0.04, 0.9]
+    assert (before.wrong, before.notes) == (0.7, ["with rewards"])

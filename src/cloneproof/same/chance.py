@@ -80,6 +80,13 @@ class Chances:
         self.named |= named
         return named
 
+    def join(self, some: BoolArray, found: Chances) -> None:
+        """Name also what was found among some of the pairs alone."""
+        self.named[some] |= found.named
+        self.share[some] = np.minimum(self.share[some], found.share)
+        if found.wrong > self.wrong:
+            self.wrong, self.notes = found.wrong, found.notes
+
 
 def at_least(score: FloatArray) -> FloatArray:
     """Count the pairs of at least each score of GRID."""

@@ -69,6 +69,10 @@ class Pairs:
     def column(self, name: str) -> FloatArray:
         return self.evidence[:, list(EVIDENCE).index(name)]
 
+    def of(self, some: NDArray[np.bool_]) -> Pairs:
+        """Return some of them."""
+        return Pairs(self.first[some], self.second[some], self.evidence[some], self.equal[some])
+
 
 def pairs_of(catalogue: Catalogue, owners: IntArray, new: int, told: Callable[[float], None] = lambda _: None) -> Pairs:
     """Return the candidates with their evidence; only pairs with one of the first `new` entries."""

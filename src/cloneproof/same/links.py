@@ -226,6 +226,9 @@ def links_of(
     catalogue = catalogue.with_fillers(owned)
     pairs = pairs_of(catalogue, owned, size, lambda share: told(0.1 + 0.7 * share))
     found = chances(pairs, owned, false_share)
+    if rewards is not None:  # of the pairs whose rewards agree fewer are alike by chance, here and in their null
+        agree = odds_of_different(rewards, pairs.first, pairs.second) < 1
+        found.join(agree, chances(pairs.of(agree), owned, false_share))
     judged = _Judged(catalogue, pairs, found, owned, names)
     for kind, values in columns.values():
         if kind == "identifier":
