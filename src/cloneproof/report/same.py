@@ -48,7 +48,8 @@ def _first(found: SameItems) -> Iterator[SectionPart]:
     rows = []
     for number, group in enumerate(found.groups[:FIRST], start=1):
         items = [found.items[place] for place in group]
-        owners = names_words(list(dict.fromkeys(item.owner for item in items if item.owner)), 2, 12)
+        named = list(dict.fromkeys(item.owner for item in items if item.owner))
+        owners = names_words(named, 2, 12) if named else "–"
         text = min((next(iter(item.texts.values()), "") for item in items), key=len)
         rows.append((shorten(text, 30), f"{len(group)}", shorten(owners, 18), shorten(why[number], 24)))
     if rows:
