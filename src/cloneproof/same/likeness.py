@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -57,12 +58,12 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.first)
 
-    @property
+    @cached_property
     def score(self) -> FloatArray:
         *weights, constant = EVIDENCE.values()
         return np.asarray(self.evidence @ np.array(weights) + constant)
 
-    @property
+    @cached_property
     def same_words(self) -> NDArray[np.bool_]:
         return np.asarray((self.column("the same words") > 0) & (self.column("slips") == 0))
 
