@@ -99,3 +99,11 @@ def test_after_those_joins_that_are_taken_a_session_can_be_read(batch):
     assert taken == (
         5 if math.gcd(batch, 4) < 4 else 0
     )  # 60 pages are seven blocks of 8; batches of 4 need even numbers
+
+
+def test_an_evaluation_asks_for_the_places_of_each_segment():
+    agents, two = [cp.Agent("ana", 2, cp.Uniform())], {"desk": 0.9, "phone": 0.1}
+    etc = cp.mechanism("etc", arm_rounds=2)
+    assert refusal(etc, Terms.of(cp.Market(agents, 100, segments=two))) is None
+    pages = cp.Market(agents, 100, segments=two, positions={"desk": [1], "phone": [1, 0.5]})
+    assert "takes no positions" in (refusal(etc, Terms.of(pages)) or "")

@@ -84,8 +84,8 @@ class Terms:
     @classmethod
     def of(cls, market: Market) -> Terms:
         """Return the terms on which a market evaluates mechanisms."""
-        positions = {name: own.places for name, own in market.by_segment.items()} if market.segments else market.places
-        rest = market.segments, positions or 0
+        places = {name: own.places or 0 for name, own in market.by_segment.items()}
+        rest = market.segments, (places if any(places.values()) else 0) if market.segments else market.places or 0
         late = market.late is not None
         return cls(market.horizon, market.family, market.ends, *rest, late=late, live=False, agents=len(market.agents))
 
