@@ -10,7 +10,7 @@ from cloneproof._lib.clock import budget_clock, check_time, now, time_is_over, w
 from cloneproof.cli.options import LEAST, SINCE, _left
 from cloneproof.errors import OutOfTimeError
 from cloneproof.evaluation.reference import runs_of
-from cloneproof.evaluation.tree import tree
+from cloneproof.mechanisms.bandits.tree import tree
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.job import Job
 from cloneproof.runs.sampler import WORKER, by_deadline, kernel_outcomes, sample

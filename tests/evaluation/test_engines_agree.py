@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import cloneproof as cp
-from cloneproof.evaluation.tree import tree
 from cloneproof.market import full_copies
+from cloneproof.mechanisms.bandits.tree import tree
 from cloneproof.runs.job import Job
 from support.brute_force import brute_force
 from support.market_strategies import COMMITTING, cases, committing_mechanisms, composed_mechanisms

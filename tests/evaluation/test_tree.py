@@ -4,9 +4,9 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import EngineError
-from cloneproof.evaluation.tree import _belief, _predicted, tree
 from cloneproof.laws.best import best_mean
 from cloneproof.market.market import full_copies
+from cloneproof.mechanisms.bandits.tree import _belief, _predicted, tree
 from cloneproof.mechanisms.committing.committing import Committing
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])

@@ -12,10 +12,10 @@ from itertools import product
 import pytest
 
 import cloneproof as cp
-from cloneproof.evaluation.tree import tree
 from cloneproof.laws.means import CopiedOriginal, realisations
 from cloneproof.laws.points import coin_distance, exact_points, points_for
 from cloneproof.market.market import full_copies
+from cloneproof.mechanisms.bandits.tree import tree
 from cloneproof.mechanisms.committing.law import most_coins
 from cloneproof.mechanisms.reservoir.law import _draw_laws, count_laws
 from cloneproof.runs.job import Job

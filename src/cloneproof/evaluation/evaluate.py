@@ -12,8 +12,8 @@ from cloneproof._lib.checks import known, ungrouped, whole
 from cloneproof.errors import EngineError, MechanismError, OutOfTimeError, brief
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import SEARCH, Search
-from cloneproof.evaluation.tree import tree
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
+from cloneproof.mechanisms.bandits.tree import tree
 from cloneproof.mechanisms.committing.parameters import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
