@@ -11,7 +11,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._lib.clock import wall_clock
-from cloneproof.audits import search_result, strategies
+from cloneproof.audits import question, strategies
 from cloneproof.audits.gain import exact_payoffs
 from support.clocks import TurnedClock
 from support.fraction_etc import etc_reward, registered
@@ -31,9 +31,9 @@ def one_agent(prior, horizon, originals=2, rewards="bernoulli"):
 def samples_only(monkeypatch):
     """No exact engine and no elementary argument: what an audit does where neither applies."""
     monkeypatch.setattr(strategies, "honest_evaluation", lambda case, seconds=None: None)
-    asked = search_result.from_proof
+    asked = question.from_proof
     monkeypatch.setattr(
-        search_result, "from_proof", lambda case, *more: None if case.proof.same else asked(case, *more)
+        question, "from_proof", lambda case, *more: None if case.proof.same else asked(case, *more)
     )
 
 

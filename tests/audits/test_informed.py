@@ -51,15 +51,15 @@ def test_no_registration_beats_the_best_original_alone_under_a_reservoir(options
         assert (found.honest.value, found.copied.value) == pytest.approx((honest, informed), rel=1e-12)
 
 
-def test_elsewhere_it_is_the_best_of_what_was_tried():
+def test_elsewhere_the_best_original_alone_may_not_be_the_best_list():
     market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=60)
     mechanism = cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=4)
     found = cp.audit(market, mechanism, agent="ana", also=("informed",), search=cp.Search(copies=3))
     assert not found.informed.complete
-    assert "other copies may pay more" in found.notes[-1]
-    vectors = [c for c in product((0, 1, 2, 3), repeat=2) if any(c)]
-    honest, informed = by_hand(market, mechanism, market.agents[0], vectors)
-    assert (found.informed.honest.value, found.informed.copied.value) == pytest.approx((honest, informed), rel=1e-12)
+    assert "other lists may pay more" in found.notes[-1]
+    honest, alone = by_hand(market, mechanism, market.agents[0], [(1, 1), (1, 0), (0, 1)])
+    assert found.informed.honest.value == pytest.approx(honest, rel=1e-12)
+    assert found.informed.copied.value <= alone
 
 
 def test_where_no_exact_engine_can_worlds_are_sampled():
@@ -72,7 +72,6 @@ def test_where_no_exact_engine_can_worlds_are_sampled():
     made = cp.mechanism("reservoir", rounds=4, draws=2, threshold=3)
     audit = cp.audit(smooth, made, also="informed", search=cp.Search(runs=20))
     assert audit.informed.complete
-    assert not audit.informed.responses
     assert not audit.not_computed
     endless = audit_case(sampled.with_horizon(10**9), cp.mechanism("epsilon-greedy"), "ana")
     with budget_clock(None), pytest.raises(cp.errors.EngineError, match="budget was spent"):
@@ -116,10 +115,10 @@ def test_naming_is_what_all_lists_together_say(name):
     hits = cp.Discrete([0.1, 0.9], [0.75, 0.25])
     market = cp.Market([cp.Agent("ana", 2, hits), cp.Agent("bo", 2, hits)], horizon=7, share=0.5)
     made = cp.mechanism("ucb1") if name == "ucb1" else cp.mechanism("reservoir", rounds=2, draws=2, threshold=2)
-    regret, naming = exact_naming(audit_case(market, made, "ana"), "auto")
+    found = exact_naming(audit_case(market, made, "ana"), "auto")
     honest, lost = naming_by_hand(market, made, (), 1.0)
-    assert regret.value == pytest.approx(lost, rel=1e-9)
-    for each in naming[::2]:
+    assert found.regret.value == pytest.approx(lost, rel=1e-9)
+    for each in found.naming[::2]:
         one, everybody = (naming_by_hand(market, made, who, each.accuracy) for who in (("ana",), ("ana", "bo")))
         assert (each.honest.value, each.gain.value) == pytest.approx((honest, one[0] - honest), rel=1e-9)
         assert (each.regret_if_one.value, each.regret_if_all.value) == pytest.approx((one[1], everybody[1]), rel=1e-9)
@@ -144,15 +143,16 @@ def test_sampled_naming_agrees_with_the_closed_form():
     """Twice the half-width at 99 % is more than five standard errors: one in a million for each number."""
     market = cp.Market([cp.Agent("ana", 3, FOUR), cp.Agent("bo", 2, FOUR), cp.Agent("cy", 1, cp.Point(0.5))], 400)
     case = audit_case(market, cp.mechanism("reservoir", rounds=6, draws=3, threshold=5), "ana")
-    regret, naming = exact_naming(case, "auto")
+    exact = exact_naming(case, "auto")
+    naming = exact.naming
     sampled = sampled_naming(case, cp.Search(runs=4000, seed=5), Deadline())
-    pairs = [(sampled.regret, regret)]
-    for mine, exact in zip(sampled.naming, naming, strict=True):
-        assert mine.accuracy == exact.accuracy
+    pairs = [(sampled.regret, exact.regret)]
+    for mine, known in zip(sampled.naming, naming, strict=True):
+        assert mine.accuracy == known.accuracy
         pairs += [
-            (getattr(mine, key), getattr(exact, key)) for key in ("honest", "gain", "regret_if_one", "regret_if_all")
+            (getattr(mine, key), getattr(known, key)) for key in ("honest", "gain", "regret_if_one", "regret_if_all")
         ]
-    assert all(abs(mine.value - exact.value) <= 2 * mine.error < 40 for mine, exact in pairs)
+    assert all(abs(mine.value - known.value) <= 2 * mine.error < 40 for mine, known in pairs)
     wrong = naming[2].regret_if_all.value  # and the numbers differ by more than that, so that a mix-up would show
     assert wrong - naming[0].regret_if_all.value > 4 * sampled.naming[0].regret_if_all.error
 

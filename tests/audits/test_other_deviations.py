@@ -56,31 +56,6 @@ def test_splits_up_to_symmetry():
     assert len(list(splits(OriginalKinds((0, 1))))) == 4  # 1|2, both|2, 1|both, both|both
 
 
-@pytest.mark.parametrize("accounts", [3, 5])
-def test_more_accounts_are_as_many_agents_of_the_same_means(accounts):
-    """By hand: the market of so many points, averaged over what the originals are."""
-    prior = cp.Discrete([0.2, 0.8], [0.5, 0.5])
-    market = cp.Market([cp.Agent("ana", 1, prior), cp.Agent("bo", 1, prior)], horizon=300)
-    mechanism = cp.mechanism("reservoir", rounds=10, draws=3, threshold=6)
-    found = cp.audit(market, mechanism, agent="ana", also=("splitting",)).also[f"{accounts} accounts"]
-    total = 0.0
-    for mean in (0.2, 0.8):
-        mine = [cp.Agent(f"ana {k}", 1, cp.Point(mean)) for k in range(accounts)]
-        payoff = cp.evaluate(cp.Market([*mine, cp.Agent("bo", 1, prior)], horizon=300), mechanism).payoff
-        total += sum(payoff[each.name].value for each in mine) / 2
-    assert found.copied.value == pytest.approx(total, rel=1e-9)
-    assert found.gain.value > 0
-
-
-def test_each_original_in_an_account_of_its_own_is_tried_too():
-    prior = cp.Discrete([0.2, 0.8], [0.5, 0.5])
-    market = cp.Market([cp.Agent("ana", 3, prior), cp.Agent("bo", 1, prior)], horizon=40)
-    mechanism = cp.mechanism("uniform-etc", arm_rounds=2)
-    found = cp.audit(market, mechanism, agent="ana", also=("splitting",)).also["3 accounts"]
-    assert found.copies in ((1, 1, 1), (3, 3, 3))
-    assert [agent.name for agent in found.market.agents][:3] == ["ana", "ana (second account)", "ana (account 3)"]
-
-
 def test_what_was_asked_for_and_not_computed_is_shown():
     """Eight agents with continuous priors under a contest: no engine, so a theorem speaks, and no number is made up."""
     market = cp.Market([cp.Agent(f"a{k}", 4, cp.Beta(2, 60)) for k in range(8)], horizon=10**6)

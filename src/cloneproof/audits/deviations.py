@@ -315,17 +315,6 @@ def splits(kinds: OriginalKinds) -> Iterator[tuple[int, ...]]:
     yield from sorted(seen)
 
 
-def wider_splits(originals: int, accounts: int) -> Iterator[tuple[int, ...]]:
-    """Yield splits into more than two accounts: every original in each and, if there are enough, each in one.
-
-    >>> [*wider_splits(3, 3)]
-    [(7, 7, 7), (1, 2, 4)]
-    """
-    yield (2**accounts - 1,) * originals
-    if originals >= accounts:
-        yield tuple(1 << k % accounts for k in range(originals))
-
-
 @dataclass(frozen=True)
 class Names:
     """Agents each name their best original and register it alone; else, with chance 1 - accuracy, another one.

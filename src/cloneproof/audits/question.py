@@ -1,4 +1,4 @@
-"""The checked question of an audit: a case for each agent, the tolerance, and further deviations."""
+"""The checked question of an audit: a case for each agent, with the argument that is known before a search."""
 
 from __future__ import annotations
 
@@ -18,9 +18,25 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.proof import Case, Proof
 from cloneproof.runs.deadline import Deadline
+from cloneproof.runs.estimate import Estimate
 
 MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
 Auditable = MechanismOrFactory | BlackBox
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Why no copies can pay in a case, or how much they may gain."""
+
+    words: str
+    settles: bool = True  # whether it rules out gains above the tolerance
+    most: float = 0.0  # the gain in rewards that it leaves open
+    proof: Proof | None = None  # without one it rests on a search
+
+    @property
+    def on_slots(self) -> bool:
+        """Whether it speaks about withholding, too, and against any opponents."""
+        return self.proof is not None and self.proof.on_slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +50,7 @@ class AuditCase:
     box: BlackBox | None = None  # for which `mechanism` is a placeholder
     others: Mapping[str, CopyVector] = field(default_factory=dict)  # who does not register honestly
     clock: Deadline | None = None  # of what takes long to prove
+    within: float = 0.0  # the tolerance of an argument; against any opponents, who may leave an agent nothing, it is 0
 
     @property
     def name(self) -> str:
@@ -47,6 +64,17 @@ class AuditCase:
     def proof(self) -> Proof:
         """What the mechanism proves of the agent's lists."""
         return self.mechanism.proof(Case(self.market, self.name, self.clock))
+
+    @cached_property
+    def argument(self) -> Argument | None:
+        """What is known before a search, whatever anybody is and registers."""
+        return None if self.others else from_proof(self, self.within)
+
+    @property
+    def elementary(self) -> Argument | None:
+        """The argument, if it makes a search unnecessary."""
+        argument = self.argument
+        return argument if argument is not None and argument.proof is not None and argument.proof.same else None
 
     @property
     def played(self) -> Mechanism | BlackBox:
@@ -121,6 +149,49 @@ def most_earned(market: Market, name: str) -> float:
     return market.share * market.horizon * market.page_attention * (1.0 if support is None else max(support))
 
 
+def from_proof(case: AuditCase, tolerance: float, honest: Estimate | None = None) -> Argument | None:
+    """Return what the mechanism's proof comes to in a case; None if it says nothing about copies, or not yet.
+
+    If they may gain something, that is compared with a lower bound of the honest payoff: agents that are alike earn at
+    least the average mean in their part of the rounds; for others there must be an honest payoff that a search
+    evaluated. A bound that is not proven is within no tolerance.
+    """
+    proof = case.proof
+    if not proof.settles:
+        return None
+    most, words = proof.most, proof.words
+    if most is None or (not most.heuristic and most.high == 0):
+        return Argument(words if most is None else f"{words}; {most.method}", proof=proof)
+    alike = _earned_by_alike(case)
+    if alike is None and honest is None:
+        return None
+    low = 0.0 if honest is None else max(0.0, honest.low)
+    least, words = max(alike or 0.0, low), f"{words}; {gains_at_most(most)}"
+    if most.heuristic:
+        return Argument(words, False, most_earned(case.market, case.name) - low, proof)
+    if most.high <= tolerance * least:
+        words = f"{words}, of an honest payoff of at least {least:.4g}" if tolerance else words
+        return Argument(words, True, most.high, proof)
+    return Argument(f"{words}; set a tolerance above 0 to allow this", False, most.high, proof)
+
+
+def gains_at_most(most: Estimate) -> str:
+    """Return a sentence such as "copies and withholding gain at most 0.002 rewards in all"."""
+    sure = f" ({most.method})" if most.heuristic else ""
+    return f"copies and withholding gain at most {most.high:.3g} rewards in all{sure}"
+
+
+def _earned_by_alike(case: AuditCase) -> float | None:
+    """Return what an agent earns at least that is like all others; None if they differ."""
+    earned = 0.0
+    for market in case.market.by_segment.values():
+        own = market.agents[case.place]
+        if any(other.priors != own.priors for other in market.agents):
+            return None
+        earned += market.share * market.horizon * own.priors[0].mean / len(market.agents)
+    return earned
+
+
 OpponentsName = Literal["market", "any"]
 AlsoName = Literal["withholding", "splitting", "informed"]
 
@@ -146,7 +217,10 @@ class Question:
 
     def timed(self, clock: Deadline) -> Question:
         """Return the question with this long to prove what takes long."""
-        return replace(self, cases={name: replace(case, clock=clock) for name, case in self.cases.items()})
+        within = self.tolerance if self.opponents == "market" else 0.0
+        return replace(
+            self, cases={name: replace(case, clock=clock, within=within) for name, case in self.cases.items()}
+        )
 
     @property
     def searched(self) -> list[AuditCase]:

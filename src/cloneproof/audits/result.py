@@ -55,17 +55,6 @@ class KnowledgeGain(Finding):
 
 
 @dataclass(frozen=True)
-class InformedResponse(Finding):
-    """The best registration found for one realisation of the agent's means, which has this chance under its prior."""
-
-    keys_of_data = ("means", "chance", "copies", "honest", "best=copied")
-
-    means: tuple[float, ...]
-    chance: float
-    copies: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Naming(Finding):
     """What it is worth to register one's best original alone, and the platform's regret if one or all agents do.
 
@@ -81,7 +70,7 @@ class Naming(Finding):
 
 @dataclass(frozen=True, repr=False)
 class InformedGain(Finding):
-    """What an agent earns if it knows its means before it registers, against honest others with their priors.
+    """What an agent earns that knows its means and registers its best original alone, against honest others.
 
     Attributes
     ----------
@@ -90,33 +79,26 @@ class InformedGain(Finding):
     horizon : int
         The rounds of the market.
     honest, copied, gain, by_segment
-        Its honest payoff before means are drawn; the average, over realisations of its means, of its payoff with the
-        best registration found for each; and the difference.
-    responses : tuple of InformedResponse
-        The registration for each realisation, up to exchanges of originals of equal prior. Empty if worlds were
-        sampled: it registers its best original alone in each.
+        Its honest payoff, the average of its payoff with its best original alone, and the difference.
     complete : bool
-        Whether no other registration is better at any realisation; else `gain` is that of the best of those tried.
-    regret : Estimate or None
-        The platform's regret if nobody names an original; None if it could not be computed.
+        Whether no other registration is better, whatever its means are; else others may gain more.
+    regret : Estimate
+        The platform's regret if nobody names an original.
     naming : tuple of Naming
         What the agent gains and the platform loses if agents name their best original, right with several chances.
     """
 
-    keys_of_data = (
-        "agent", "horizon", "honest", "informed=copied", "gain", "relative_gain", "complete", "regret", "naming",
-        "responses",
-    )  # fmt: skip
+    keys_of_data = ("agent", "horizon", "honest", "informed=copied", "gain", "relative_gain", "complete", "regret",
+                    "naming")  # fmt: skip
 
     agent: str
     horizon: int
-    responses: tuple[InformedResponse, ...]
     complete: bool
-    regret: Estimate | None = None
-    naming: tuple[Naming, ...] = ()
+    regret: Estimate
+    naming: tuple[Naming, ...]
 
     def __repr__(self) -> str:
-        best = "best response" if self.complete else "best of those tried"
+        best = "best response" if self.complete else "best original alone"
         return (
             f"InformedGain(agent={self.agent!r}, horizon={self.horizon}, gain={self.gain.value:.6g} ± "
             f"{self.gain.error:.2g} ({self.relative_gain:+.2%}, {self.gain.kind}), {best})"

@@ -17,11 +17,10 @@ from typing import Literal, Self
 
 from cloneproof.audits.deviations import CopiesOf, CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.audits.gain import Finding, Payoff
-from cloneproof.audits.question import AuditCase, Question, most_earned
+from cloneproof.audits.question import Argument, AuditCase, Question, from_proof, most_earned
 from cloneproof.evaluation.evaluate import ExactEngine
 from cloneproof.market.market import MOST_ARMS, FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.proof import Proof
 from cloneproof.runs.estimate import BoundsName, Estimate
 from cloneproof.runs.statistics import RunTotals
 
@@ -31,24 +30,6 @@ ANYBODY = "no proof covers any opponents, of whom only some lists were tried"
 NEARLY = 0.01  # Of gains that differ by a smaller part the simpler one is shown.
 
 EngineUsed = Literal["auto", "law", "tree", "sampled", "argument"]
-
-
-@dataclass(frozen=True)
-class Argument:
-    """Why no copies can pay in a case, or how much they may gain."""
-
-    words: str
-    settles: bool = True  # whether it rules out gains above the tolerance
-    most: float = 0.0  # the gain in rewards that it leaves open
-    proof: Proof | None = None  # without one it rests on a search
-
-    @property
-    def on_slots(self) -> bool:
-        """Whether it speaks about withholding, too, and against any opponents."""
-        return self.proof is not None and self.proof.on_slots
-
-
-KnownArguments = dict[AuditCase, Argument]
 
 
 @dataclass(frozen=True, repr=False)
@@ -275,53 +256,10 @@ def for_exchangeable(result: SearchResult, case: AuditCase) -> SearchResult:
     return replace(result, case=case, evaluated=evaluated, samples={})
 
 
-def from_proof(case: AuditCase, tolerance: float, honest: Estimate | None) -> Argument | None:
-    """Return what the mechanism's proof comes to in a case; None if it says nothing about copies, or not yet.
-
-    If they may gain something, that is compared with a lower bound of the honest payoff: agents that are alike earn at
-    least the average mean in their part of the rounds; for others there must be an honest payoff that a search
-    evaluated. A bound that is not proven is within no tolerance.
-    """
-    proof = case.proof
-    if not proof.settles:
-        return None
-    most, words = proof.most, proof.words
-    if most is None or (not most.heuristic and most.high == 0):
-        return Argument(words if most is None else f"{words}; {most.method}", proof=proof)
-    alike = _earned_by_alike(case)
-    if alike is None and honest is None:
-        return None
-    low = 0.0 if honest is None else max(0.0, honest.low)
-    least, words = max(alike or 0.0, low), f"{words}; {gains_at_most(most)}"
-    if most.heuristic:
-        return Argument(words, False, most_earned(case.market, case.name) - low, proof)
-    if most.high <= tolerance * least:
-        words = f"{words}, of an honest payoff of at least {least:.4g}" if tolerance else words
-        return Argument(words, True, most.high, proof)
-    return Argument(f"{words}; set a tolerance above 0 to allow this", False, most.high, proof)
-
-
-def gains_at_most(most: Estimate) -> str:
-    """Return a sentence such as "copies and withholding gain at most 0.002 rewards in all"."""
-    sure = f" ({most.method})" if most.heuristic else ""
-    return f"copies and withholding gain at most {most.high:.3g} rewards in all{sure}"
-
-
-def _earned_by_alike(case: AuditCase) -> float | None:
-    """Return what an agent earns at least that is like all others; None if they differ."""
-    earned = 0.0
-    for market in case.market.by_segment.values():
-        own = market.agents[case.place]
-        if any(other.priors != own.priors for other in market.agents):
-            return None
-        earned += market.share * market.horizon * own.priors[0].mean / len(market.agents)
-    return earned
-
-
-def more_vectors(case: AuditCase, honest: Payoff, known: bool, tolerance: float) -> list[CopyVector]:
+def more_vectors(case: AuditCase, honest: Payoff, tolerance: float) -> list[CopyVector]:
     """Return the vectors that would make the search complete, if they are few enough."""
     most = max(case.agent.count + 1, min(MOST_ARMS, case.horizon + 1))
-    enough = None if known else case.proof.from_arms(honest.total.low * (1 + tolerance), most)
+    enough = None if case.elementary else case.proof.from_arms(honest.total.low * (1 + tolerance), most)
     return all_below(case.kinds, enough or 0, MOST_MORE) or []
 
 
@@ -353,14 +291,6 @@ def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:
     return arms
 
 
-def before_search(question: Question) -> KnownArguments:
-    """Return the argument of each case of which something is known before a search."""
-    # Against any opponents honesty may earn next to nothing, so that no ceiling is within a tolerance.
-    tolerance = question.tolerance if question.opponents == "market" else 0.0
-    asked = {case: from_proof(case, tolerance, None) for case in question.searched}
-    return {case: argument for case, argument in asked.items() if argument is not None}
-
-
 def _found(result: SearchResult, tolerance: float) -> Argument:
     """Return the first argument that settles a case; if none does, what bounds the gains of copies."""
     case, honest = result.case, result.honest
@@ -381,30 +311,28 @@ def against_anybody(case: AuditCase, argument: Argument | None) -> bool:
     return argument is not None and argument.settles and (argument.proof is not None or case.proof.apart)
 
 
-def _against_any(case: AuditCase, known: Argument | None, found: Argument) -> Argument:
+def _against_any(case: AuditCase, found: Argument) -> Argument:
     """Return the argument that holds against any opponents; else one that leaves everything open."""
     if found.on_slots:
         return found
     if against_anybody(case, found):
         alone = found.proof is None and case.agents > 1
         return replace(found, words=f"the others do not change its rounds; {found.words}") if alone else found
-    if known is not None and against_anybody(case, known):
-        return known
+    if case.argument is not None and against_anybody(case, case.argument):
+        return case.argument
     return Argument(ANYBODY, False, most_earned(case.market, case.name))
 
 
-def after_search(question: Question, known: KnownArguments, results: Iterable[SearchResult]) -> KnownArguments:
+def after_search(question: Question, results: Iterable[SearchResult]) -> dict[AuditCase, Argument]:
     """Return the argument of each case with an honest payoff: the one its result rests on, or the first that holds.
 
     Against any opponents an argument about the market's is none.
     """
-    covered = {
+    found = {
         result.case: result.argument or _found(result, question.tolerance)
         for result in results
         if result.honest is not None
     }
-    if question.opponents == "any":
-        covered |= {
-            case: _against_any(case, known.get(case), covered[case]) for case in question.searched if case in covered
-        }
-    return covered
+    if question.opponents == "market":
+        return found
+    return {case: _against_any(case, found[case]) for case in question.searched if case in found}

@@ -14,14 +14,12 @@ from itertools import chain, islice
 
 from cloneproof.audits.deviations import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.audits.gain import compared, exact_payoffs, payoff_of
-from cloneproof.audits.question import AuditCase, Question
+from cloneproof.audits.question import Argument, AuditCase, Question
 from cloneproof.audits.race import race
 from cloneproof.audits.race_state import ALPHA, RaceEntry
 from cloneproof.audits.search_result import (
-    Argument,
     ExactResult,
     FoundDeviations,
-    KnownArguments,
     SearchResult,
     Witness,
     against_anybody,
@@ -78,19 +76,19 @@ def _too_many_states(market: Market) -> bool:
     return not sure and power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 
 
-def exact(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
+def exact(question: Question, search: Search, clock: Deadline) -> FoundDeviations | None:
     """Strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation."""
     within = None if clock.left is None else HONEST_PART * clock.left
     honest = None if question.box is not None else honest_evaluation(question.searched[0], within)
     if honest is None:
         return None
-    (evaluation, engine), elementary = honest, _elementary(arguments)
+    evaluation, engine = honest
     results: list[ExactResult] = []
     for case, in_time in clock.shared_by(question.searched):
         paid = payoff_of(evaluation, case.name)
-        more = more_vectors(case, paid, case in elementary, question.tolerance)  # those that make the search complete
+        more = more_vectors(case, paid, question.tolerance)  # those that make the search complete
         vectors = list(dict.fromkeys([*grid(case.kinds, search.copies)[0], *more]))
-        start = ExactResult(case, engine, paid, elementary.get(case))
+        start = ExactResult(case, engine, paid, case.elementary)
         results.append(search_vectors(start, vectors, ladders(case.kinds, case.horizon), in_time))
     if not any(result.evaluated for result in results):
         return None
@@ -136,28 +134,27 @@ def witness_of(result: ExactResult, vector: CopyVector) -> Witness:
     return Witness.of(deviation, case.market, compared(result.honest, paid))
 
 
-def by_theorem(
-    question: Question, arguments: KnownArguments, search: Search, clock: Deadline
-) -> FoundDeviations | None:
+def by_theorem(question: Question, search: Search, clock: Deadline) -> FoundDeviations | None:
     """Strategy: a few deviations, if a theorem on slots bounds what copies gain for every agent.
 
     That is the scan theorem, by which they gain nothing, or the ceiling of an index or bars until a random end, proven
     or computed; both hold against any opponents. The verdict rests on it. Where nothing is gained, the deviations are
     evaluated if they have a closed form and show what copies cost; one that pays would be a bug.
     """
-    if any(case not in arguments or not arguments[case].on_slots for case in question.searched):
+    known = [(case, case.argument) for case in question.searched]
+    covered = [(case, argument) for case, argument in known if argument is not None and argument.on_slots]
+    if len(covered) < len(known):
         return None
-    results = [_few_deviations(case, arguments[case], clock) for case in question.searched]
-    return FoundDeviations(tuple(results), by_scan=True)
+    return FoundDeviations(tuple(_few_deviations(*of_case, clock) for of_case in covered), by_scan=True)
 
 
-def by_lists(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
+def by_lists(question: Question, search: Search, clock: Deadline) -> FoundDeviations | None:
     """Strategy against any opponents: copies of each agent while the others register some lists, until one pays.
 
     None if the others do not matter, or a proof covers any of them: then it is enough to search against the market.
     """
     cases = question.searched
-    if all(case.proof.apart or against_anybody(case, arguments.get(case)) for case in cases):
+    if all(case.proof.apart or against_anybody(case, case.argument) for case in cases):
         return None
     results, notes = list[SearchResult](), dict[str, None]()
     for first, rest in OTHERS_LISTS:
@@ -171,7 +168,7 @@ def by_lists(question: Question, arguments: KnownArguments, search: Search, cloc
                 continue
             alone = replace(question, cases={case.name: asked}, representatives={case.name: case.name})
             in_time = clock.share(len(OTHERS_LISTS))
-            found = exact(alone, {}, search, in_time) or sampled(alone, {}, search, in_time)
+            found = exact(alone, search, in_time) or sampled(alone, search, in_time)
             results += found.results
             notes |= dict.fromkeys(found.notes)
         if any(result.paying(question.tolerance) for result in results):
@@ -204,7 +201,7 @@ def _few_deviations(case: AuditCase, argument: Argument, clock: Deadline) -> Sea
         return argued_result(case, vectors[0], argument)
 
 
-def sampled(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
+def sampled(question: Question, search: Search, clock: Deadline) -> FoundDeviations:
     """Strategy: one race of all agents, except those that an elementary argument covers."""
     cases = question.searched
     if question.box is not None:
@@ -212,34 +209,32 @@ def sampled(question: Question, arguments: KnownArguments, search: Search, clock
         evaluate(short, question.box, search=Search(runs=1))  # run once here, so obvious errors surface immediately
     honest = [runs_of(case.market, case.played, full_copies(case.market.agents, None)) for case in cases]
     with run_source(honest, None, search.device, available_threads(), clock.left) as source:
-        results = sampled_results(cases, arguments, question.tolerance, search, clock, source.ahead())
+        results = sampled_results(cases, question.tolerance, search, clock, source.ahead())
     return FoundDeviations(tuple(results), tuple(source.notes))
 
 
 def sampled_results(
     cases: Sequence[AuditCase],
-    arguments: KnownArguments,
     tolerance: float,
     search: Search,
     clock: Deadline,
     play: ChunkOutcomes,
 ) -> list[SearchResult]:
     """Race all candidates; return a result for each case."""
-    elementary = _elementary(arguments)
     argued: list[SearchResult] = []
     candidates: list[RaceEntry] = []
     for case in cases:
         vectors = _vectors(case, search.copies)
-        if case in elementary:
-            argued.append(argued_result(case, vectors[0], elementary[case]))
+        if case.elementary is not None:
+            argued.append(argued_result(case, vectors[0], case.elementary))
             continue
         candidates += [RaceEntry(case, vector) for vector in vectors]
     _check_size((entry.case for entry in candidates), clock)
     budget = None if clock.left is None else max(clock.left, 1e-3)
-    if budget is not None and all(entry.case in arguments and arguments[entry.case].settles for entry in candidates):
+    if budget is not None and all(_settled(entry.case) for entry in candidates):
         budget *= CHECKING_PART
     raced = race(candidates, tolerance, search, clock, budget, play=play)
-    results = [*argued, *(_with_argument(result, arguments) for result in raced)]
+    results = [*argued, *map(_with_argument, raced)]
     if not clock.interrupted and not any(result.evaluated for result in results):
         raise nothing_sampled(_first_pair(cases[0]), clock)
     return results
@@ -250,24 +245,21 @@ def _first_pair(case: AuditCase) -> list[Runs]:
     return [runs_of(case.market, case.played, case.copies((number,) * len(case.kinds.honest))) for number in (1, 2)]
 
 
-def _with_argument(result: SearchResult, arguments: KnownArguments) -> SearchResult:
-    """Return the result with the argument of its case.
+def _settled(case: AuditCase) -> bool:
+    return case.argument is not None and case.argument.settles
 
-    A case that an argument settles and of which nothing was played in time is argued, as it would be with more time.
+
+def _with_argument(result: SearchResult) -> SearchResult:
+    """Return the argument in place of a search of a settled case of which nothing was played in time.
+
+    So it would be with more time.
     """
-    case, argument = result.case, arguments.get(result.case)
-    if argument is not None and argument.settles and result.honest is None:
-        first, *others = result.left_out
-        argued = argued_result(case, first, argument)
-        return replace(argued, left_out={vector: result.left_out[vector] for vector in others})
-    return replace(result, argument=_elementary(arguments).get(case))
-
-
-def _elementary(arguments: KnownArguments) -> KnownArguments:
-    """Return the elementary arguments, which make a search unnecessary."""
-    return {
-        case: argument for case, argument in arguments.items() if argument.proof is not None and argument.proof.same
-    }
+    argument = result.case.argument
+    if argument is None or not argument.settles or result.honest is not None:
+        return result
+    first, *others = result.left_out
+    argued = argued_result(result.case, first, argument)
+    return replace(argued, left_out={vector: result.left_out[vector] for vector in others})
 
 
 def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:

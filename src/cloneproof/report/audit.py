@@ -433,7 +433,7 @@ def _apart(audit: Audit) -> list[SectionPart]:
 def _naming(audit: Audit) -> list[SectionPart]:
     """What an agent gains by naming its best original, and what that does to the platform's regret."""
     informed = audit.informed
-    if informed is None or not informed.naming:
+    if informed is None:
         return []
     honest = regret_words(informed.regret)
     rows = [("nobody names", "", honest, honest)]
@@ -463,7 +463,7 @@ def _row(name: str, deviation: Apart) -> tuple[str, ...]:
 
 def _how(deviation: Apart) -> str:
     if isinstance(deviation, InformedGain):
-        return "by its means"
+        return "its best original alone"
     return copies_words(deviation.copies)
 
 
