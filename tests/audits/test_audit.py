@@ -32,9 +32,7 @@ def samples_only(monkeypatch):
     """No exact engine and no elementary argument: what an audit does where neither applies."""
     monkeypatch.setattr(strategies, "honest_evaluation", lambda case, seconds=None: None)
     asked = question.from_proof
-    monkeypatch.setattr(
-        question, "from_proof", lambda case, *more: None if case.proof.same else asked(case, *more)
-    )
+    monkeypatch.setattr(question, "from_proof", lambda case, *more: None if case.proof.same else asked(case, *more))
 
 
 def test_planted_weaknesses_are_found_by_samples_among_harmless_ones(samples_only):
