@@ -17,7 +17,7 @@ from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.market.market import Market, full_copies
 from cloneproof.market.toml import load_market
 from cloneproof.mechanisms.catalogue import mechanism
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import mechanism_for
 from cloneproof.mechanisms.own.black_box import BlackBox, Policy
 from cloneproof.runs.deadline import Deadline
 
@@ -93,7 +93,7 @@ def _check_attack(
     if not isinstance(attack, Mapping) or len(attack) != 1:
         raise MarketError(f"expected an attack by one agent, such as {{'ana': (2, 1)}}, got {brief(attack)}; give one")
     ((agent, copies),) = attack.items()
-    played: Any = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
+    played = mechanism_for(policy, market)
     deviation = CopiesOf(agent, full_copies(market.agents, {agent: copies})[agent])
     try:
         found = attack_in(market, played, deviation, search, Deadline(), exactly=True)

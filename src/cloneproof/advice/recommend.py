@@ -35,12 +35,11 @@ from cloneproof.advice.regret import (
 )
 from cloneproof.advice.segments import added_up, part_of
 from cloneproof.errors import CloneproofError, MarketError, OutOfTimeError
-from cloneproof.evaluation.evaluate import check_mechanism_or_box
 from cloneproof.evaluation.search import QUICK, SEARCH, Search
 from cloneproof.market.alike import check_size
 from cloneproof.market.market import Ends, Market, checked_market
 from cloneproof.mechanisms.catalogue import ON_PAGES_ONLY
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.runs.deadline import Deadline, interrupts_raised
 from cloneproof.runs.estimate import Estimate
@@ -148,7 +147,7 @@ def _checked_own(own: Mapping[str, Mechanism | BlackBox] | None) -> dict[str, Me
     """Return the platform's own mechanisms under the names that it gave them, then its black boxes."""
     policies = {} if own is None else dict(own)
     for policy in policies.values():
-        check_mechanism_or_box(policy)
+        checked_mechanism(policy)
     boxes = {name: policy for name, policy in policies.items() if isinstance(policy, BlackBox)}
     return {name: replace(policy, name=name) for name, policy in policies.items() if name not in boxes} | boxes
 

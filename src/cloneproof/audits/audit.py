@@ -267,13 +267,13 @@ def conclude(
     else:
         scope = replace(audit.scope, about_tried=audit.about_tried)
     audit = replace(audit, scope=scope)
-    return audit if question.box is not None else check_delays(audit, question)
+    return check_delays(audit, question)
 
 
 def _by_segment(question: Question, worst: Witness, samples: Sequence[SampledDeviation]) -> dict[str, Witness]:
     """Return the deviation that the verdict rests on in each segment; none if it was argued or cannot be told apart."""
     case = question.cases[worst.agent]
-    if worst.argued or question.box is not None:
+    if worst.argued:
         return {}
     drawn = (sample for sample in samples if (sample.agent, sample.copies) == (worst.agent, worst.copies))
     sample = next(drawn, None)
@@ -332,6 +332,8 @@ def check_delays(audit: Audit, question: Question) -> Audit:
     """
     bounds = [case.proof.late for case in question.searched]
     gain, reason = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
+    if not reason:
+        return audit
     verdict, declared = audit.verdict, question.market.delays == "independent"
     allowed = min(audit.tolerance * max(0.0, witness.honest.low) for witness in (audit.worst, *audit.tried))
     if declared and verdict == "clone-proof" and (gain is None or gain > allowed):

@@ -25,14 +25,12 @@ from cloneproof.audits.deviations import CopiesOf, Deviation, World, honesty
 from cloneproof.errors import EngineError, MarketError
 from cloneproof.evaluation.evaluate import (
     ExactEngine,
-    check_mechanism_or_box,
     exact_evaluations,
 )
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.segments import plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import BoundsName, Estimate, Evaluation, weighted_sum
@@ -347,7 +345,7 @@ class Gain(Result):
 
 def gain(
     market: Market,
-    mechanism: Mechanism | BlackBox,
+    mechanism: Mechanism,
     agent: str,
     copies: Sequence[int] | Copies,
     *,
@@ -367,7 +365,7 @@ def gain(
     ----------
     market : Market
         The problem.
-    mechanism : Mechanism or BlackBox
+    mechanism : Mechanism
         The platform's algorithm.
     agent : str
         Who deviates.
@@ -408,7 +406,7 @@ def gain(
     """
     checked_market(market)
     check_sampling(confidence=confidence, threads=threads, progress=progress)
-    check_mechanism_or_box(mechanism)
+    checked_mechanism(mechanism)
     one_of(agent, [other.name for other in market.agents], "agent", MarketError)
     full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
     search = search.within(seconds)
@@ -427,7 +425,7 @@ def gain(
 
 def sampled_gain(
     market: Market,
-    mechanism: Mechanism | BlackBox,
+    mechanism: Mechanism,
     deviation: CopiesOf,
     sampling: PairedSampling,
     against: tuple[int, ...] | None = None,

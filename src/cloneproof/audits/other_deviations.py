@@ -211,7 +211,7 @@ def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> lis
             bounds=search.bounds, device=search.device,
         )  # fmt: skip
         withheld = CopiesOf(case.name, vector)
-        drawn = sampled_gain(case.market, case.played, withheld, sampling)
+        drawn = sampled_gain(case.market, case.mechanism, withheld, sampling)
         if drawn.runs:
             tried.append(Witness.of(withheld, case.market, drawn.finding))
     return tried
@@ -311,9 +311,7 @@ def with_knowledge(audit: Audit, question: Question, search: Search, clock: Dead
 
 def asks_for_ceiling(question: Question) -> bool:
     """Return whether agents are compared in every round, by all of their own rewards."""
-    if question.opponents == "any" or question.box is not None:
-        return False
-    return all(case.proof.named is not None for case in question.searched)
+    return question.opponents == "market" and all(case.proof.named is not None for case in question.searched)
 
 
 def knowledge_gain(case: AuditCase, search: Search, clock: Deadline) -> KnowledgeGain:

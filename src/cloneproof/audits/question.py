@@ -9,19 +9,17 @@ from typing import Literal, get_args
 
 from cloneproof._lib.checks import number_in, one_of
 from cloneproof.audits.deviations import CopiesOf, CopyVector, OriginalKinds, kinds_of
-from cloneproof.errors import EngineError, MarketError, MechanismError, brief
+from cloneproof.errors import EngineError, MarketError
+from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.market.segments import MeanLaw
-from cloneproof.mechanisms.bandits.bandit import Bandit
-from cloneproof.mechanisms.bandits.rule import Rule
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.mechanisms.mechanism import Mechanism, mechanism_for
 from cloneproof.mechanisms.proof import Case, Proof
+from cloneproof.mechanisms.terms import Terms, check_takes
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
 
-MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
-Auditable = MechanismOrFactory | BlackBox
+Auditable = Mechanism | Callable[[Market], Mechanism]
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,6 @@ class AuditCase:
     market: Market
     mechanism: Mechanism
     kinds: OriginalKinds  # which of the agent's originals can be exchanged
-    box: BlackBox | None = None  # for which `mechanism` is a placeholder
     others: Mapping[str, CopyVector] = field(default_factory=dict)  # who does not register honestly
     clock: Deadline | None = None  # of what takes long to prove
     within: float = 0.0  # the tolerance of an argument; against any opponents, who may leave an agent nothing, it is 0
@@ -76,10 +73,10 @@ class AuditCase:
         argument = self.argument
         return argument if argument is not None and argument.proof is not None and argument.proof.same else None
 
-    @property
-    def played(self) -> Mechanism | BlackBox:
-        """Mechanism, or the black box behind it."""
-        return self.box or self.mechanism
+    @cached_property
+    def slow(self) -> bool:
+        """Whether somebody's own code plays it, in processes of its own."""
+        return runs_of(self.market, self.mechanism, self.copies(self.kinds.honest)).kernel.opens is not None
 
     @property
     def horizon(self) -> int:
@@ -106,26 +103,9 @@ class AuditCase:
 
 def audit_cases(market: Market, mechanism: Auditable, names: Sequence[str]) -> dict[str, AuditCase]:
     """Return the case of each agent in a market."""
-    box = mechanism if isinstance(mechanism, BlackBox) else None
-    declared, agents = _declared(mechanism, market), {agent.name: agent for agent in market.agents}
-    kinds = {name: kinds_of(agents[name], not declared.exchangeable) for name in names}
-    return {name: AuditCase(agents[name], market, declared, kinds[name], box) for name in names}
-
-
-def _unknown(*numbers: float) -> float:
-    raise EngineError("expected an engine that plays the black box itself, got one that asks for its rule")
-
-
-def _declared(mechanism: Auditable, market: Market) -> Mechanism:
-    if isinstance(mechanism, BlackBox):  # a placeholder, which no engine runs and no argument covers
-        return Bandit(Rule(mechanism.name, _unknown, order="index", randomised=True), name=mechanism.name)
-    derived = mechanism if isinstance(mechanism, Mechanism) else mechanism(market)
-    if not isinstance(derived, Mechanism):
-        raise MechanismError(
-            f"expected the function of the market to return a mechanism, got {brief(derived)}; "
-            "return cp.mechanism(name, market=market)"
-        )
-    return derived
+    made, agents = mechanism_for(mechanism, market), {agent.name: agent for agent in market.agents}
+    kinds = {name: kinds_of(agents[name], not made.exchangeable) for name in names}
+    return {name: AuditCase(agents[name], market, made, kinds[name]) for name in names}
 
 
 def audit_case(market: Market, mechanism: Mechanism, name: str) -> AuditCase:
@@ -208,8 +188,9 @@ class Question:
     also: frozenset[AlsoName] = frozenset()
 
     @property
-    def box(self) -> BlackBox | None:
-        return next(iter(self.cases.values())).box
+    def slow(self) -> bool:
+        """Whether somebody's own code plays it."""
+        return next(iter(self.cases.values())).slow
 
     @property
     def agents(self) -> list[str]:
@@ -238,22 +219,12 @@ def checked_question(
 ) -> Question:
     """Check the arguments and return the question."""
     checked_market(market)
-    if isinstance(mechanism, type) or not (isinstance(mechanism, Mechanism | BlackBox) or callable(mechanism)):
-        raise MechanismError(
-            f"expected a mechanism, a black box or a function of the market, got {brief(mechanism)}; "
-            "make one with cp.mechanism(name, ..), or wrap a policy of your own: cp.BlackBox(MyPolicy)"
-        )
     names = [other.name for other in market.agents]
     agents = names if agent is None else [one_of(agent, names, "agent", MarketError)]
     one_of(opponents, get_args(OpponentsName), "opponents", EngineError)
     others: list[AlsoName] = [also] if isinstance(also, str) else list(also)  # type: ignore[list-item]
     for other in others:
         one_of(other, get_args(AlsoName), "what else is asked for", EngineError)
-    if isinstance(mechanism, BlackBox) and (opponents == "any" or others):
-        raise EngineError(
-            "expected a mechanism made of rules for opponents='any', withholding, splitting and informed agents, got a "
-            "black box; leave them out"
-        )
     if market.places and set(others) - {"withholding"}:
         raise EngineError(
             "expected no splitting or informed agents where a page has positions, got "
@@ -271,7 +242,14 @@ def checked_question(
         )
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     cases = audit_cases(market, mechanism, agents)
-    first_alike = representatives(cases)
-    if not all(case.mechanism.ranks_slots for case in cases.values()):
-        check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
-    return Question(market, cases, first_alike, slack, opponents, frozenset(others))
+    question = Question(market, cases, representatives(cases), slack, opponents, frozenset(others))
+    for case in cases.values():
+        check_takes(case.mechanism, Terms.of(market))
+        if market.ends == "at-random" and not case.mechanism.ranks_slots:
+            check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
+    if (opponents == "any" or others) and question.slow:
+        raise EngineError(
+            "expected a mechanism made of rules for opponents='any', withholding, splitting and informed agents, got a "
+            "black box; leave them out"
+        )
+    return question

@@ -139,7 +139,7 @@ def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
 
     def rank(entry: RaceEntry) -> tuple[float, int, CopyVector]:
         own, most = sum(entry.copies), max(entry.copies)
-        if entry.case.box is not None:
+        if entry.case.slow:
             return abs(math.log(own / (FLOOD * max(1, entry.arms - own)))), own, entry.copies
         return (RUNGS.index(most) if most in RUNGS else len(RUNGS)), own, entry.copies
 
@@ -299,7 +299,7 @@ def race(
     if budget is not None and candidates:
         clock.tell(0, 100, "compiling")
         _compile(candidates[0], search.seed, play)
-        if candidates[0].case.box is not None and clock.budget is not None and clock.left is not None:
+        if candidates[0].case.slow and clock.budget is not None and clock.left is not None:
             budget = max(clock.left, 1e-3)  # starting processes counts: nothing is compiled for good
     _draw_first_runs(candidates, search.seed, play)
     most = search.runs if search.runs is not None else (RUNS if clock.budget is None else NO_LIMIT)
@@ -320,7 +320,7 @@ def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutc
         strata = strata_of(entry.case.market, short=True).means
         if entry.arms <= AHEAD_ARMS:
             for copies in (entry.case.copies(entry.copies), full_copies(entry.case.market.agents, None)):
-                ahead.extend(runs_of(entry.case.market, entry.case.played, copies, seed, strata).parts)
+                ahead.extend(runs_of(entry.case.market, entry.case.mechanism, copies, seed, strata).parts)
     expect(ahead)
 
 
@@ -329,4 +329,4 @@ def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes) -> None:
     case = entry.case
     market = case.market.with_horizon(min(case.horizon, 64))
     twice = CopiesOf(case.name, tuple(min(2, number) for number in entry.copies))
-    sampled_gain(market, case.played, twice, PairedSampling(1, seed=seed, stratify=False, outcomes=play))
+    sampled_gain(market, case.mechanism, twice, PairedSampling(1, seed=seed, stratify=False, outcomes=play))

@@ -318,7 +318,7 @@ class Race:
     @property
     def confirms_first(self) -> bool:
         """Whether the first list planned is confirmed by its look."""
-        return bool(self.planned) and self.planned[0].case.box is not None
+        return bool(self.planned) and self.planned[0].case.slow
 
     @property
     def next_rank(self) -> int:
@@ -337,7 +337,7 @@ class Race:
             resume=None if before is None else before.totals, outcomes=self.outcomes, bounds=self.bounds,
         )  # fmt: skip
         deviation = case.deviation(entry.copies)
-        gain = sampled_gain(case.market, case.played, deviation, sampling)
+        gain = sampled_gain(case.market, case.mechanism, deviation, sampling)
         done = gain.runs - (0 if before is None else before.pairs)
         seconds = (now() - begun) / max(1, done)
         cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)
@@ -412,7 +412,7 @@ class Race:
         if not self.looks:
             return 0.0
         near = min(self.looks, key=lambda other: abs(math.log(other.arms / entry.arms)))
-        more_arms = 1.0 if entry.case.box is not None else entry.arms / near.arms  # of which a box says nothing
+        more_arms = 1.0 if entry.case.slow else entry.arms / near.arms  # of which a box says nothing
         return self.looks[near].cost * more_arms * entry.case.horizon / near.case.horizon
 
     def is_expensive(self, entry: RaceEntry) -> bool:

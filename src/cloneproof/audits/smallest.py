@@ -20,7 +20,6 @@ from cloneproof.errors import EngineError
 from cloneproof.evaluation.search import Search
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.job import strata_of
 from cloneproof.runs.statistics import FIRST_TIME
@@ -32,10 +31,10 @@ SURE, PAIRS = 0.999, 1000  # of a sampled step: its confidence, and the most pai
 
 
 def attack_in(
-    market: Market, mechanism: Mechanism | BlackBox, deviation: CopiesOf, search: Search, clock: Deadline, exactly: bool
+    market: Market, mechanism: Mechanism, deviation: CopiesOf, search: Search, clock: Deadline, exactly: bool
 ) -> Witness:
     """Return what these copies gain in a market, exactly or from pairs of runs; an `EngineError` where it cannot."""
-    if exactly and not isinstance(mechanism, BlackBox):
+    if exactly:
         with clock.for_engines():
             finding = exact_gain(market, mechanism, deviation)
     else:
@@ -88,7 +87,7 @@ def _smallest(audit: Audit, question: Question, search: Search, clock: Deadline)
     smallest = min(paying, key=lambda witness: (sum(witness.copies), witness.horizon))
     mechanism = question.cases[agent].mechanism
     exactly = smallest.gain.kind == "exact"
-    if question.box is not None or smallest.market.segments:
+    if question.slow or smallest.market.segments:
         return smallest  # what a box plays is known only where it was played
 
     def still(market: Market, copies: CopyVector = smallest.copies) -> Witness | None:

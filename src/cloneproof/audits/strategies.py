@@ -79,7 +79,7 @@ def _too_many_states(market: Market) -> bool:
 def exact(question: Question, search: Search, clock: Deadline) -> FoundDeviations | None:
     """Strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation."""
     within = None if clock.left is None else HONEST_PART * clock.left
-    honest = None if question.box is not None else honest_evaluation(question.searched[0], within)
+    honest = honest_evaluation(question.searched[0], within)
     if honest is None:
         return None
     evaluation, engine = honest
@@ -204,10 +204,10 @@ def _few_deviations(case: AuditCase, argument: Argument, clock: Deadline) -> Sea
 def sampled(question: Question, search: Search, clock: Deadline) -> FoundDeviations:
     """Strategy: one race of all agents, except those that an elementary argument covers."""
     cases = question.searched
-    if question.box is not None:
+    if question.slow:
         short = question.market.with_horizon(min(FIRST_ROUNDS, question.market.horizon))
-        evaluate(short, question.box, search=Search(runs=1))  # run once here, so obvious errors surface immediately
-    honest = [runs_of(case.market, case.played, full_copies(case.market.agents, None)) for case in cases]
+        evaluate(short, cases[0].mechanism, engine="runs", search=Search(runs=1))  # so that obvious errors show at once
+    honest = [runs_of(case.market, case.mechanism, full_copies(case.market.agents, None)) for case in cases]
     with run_source(honest, None, search.device, available_threads(), clock.left) as source:
         results = sampled_results(cases, question.tolerance, search, clock, source.ahead())
     return FoundDeviations(tuple(results), tuple(source.notes))
@@ -242,7 +242,7 @@ def sampled_results(
 
 def _first_pair(case: AuditCase) -> list[Runs]:
     """Return the runs of a pair: the honest world, and one with a second arm of each original."""
-    return [runs_of(case.market, case.played, case.copies((number,) * len(case.kinds.honest))) for number in (1, 2)]
+    return [runs_of(case.market, case.mechanism, case.copies((number,) * len(case.kinds.honest))) for number in (1, 2)]
 
 
 def _settled(case: AuditCase) -> bool:

@@ -9,14 +9,12 @@ from operator import itemgetter
 from typing import Any, Literal, get_args
 
 from cloneproof._lib.checks import known, ungrouped, whole
-from cloneproof.errors import EngineError, MechanismError, OutOfTimeError, brief
+from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
-from cloneproof.mechanisms.bandits.tree import tree
 from cloneproof.mechanisms.committing.parameters import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.segments import plays, summed_plays
 from cloneproof.mechanisms.terms import Terms, check_takes
 from cloneproof.runs.deadline import Deadline
@@ -81,7 +79,7 @@ def _exactly(
         if own.late:
             raise EngineError("exact engines have no law for rewards that come late", "use engine='runs'")
         if engine == "tree":
-            return tree(own, running, copies, rounds)
+            return running.tree(Job(own, copies), rounds)
         law = running.law(Job(own, copies))
         if isinstance(law, str):
             raise EngineError(law, "use engine='runs'")
@@ -90,18 +88,9 @@ def _exactly(
     return summed_plays(market, mechanism, horizons, evaluated)
 
 
-def check_mechanism_or_box(mechanism: object) -> None:
-    """Raise an error for anything that cannot be sampled."""
-    if not isinstance(mechanism, Mechanism | BlackBox):
-        raise MechanismError(
-            f"expected a mechanism or a black box, got {brief(mechanism)}; make one with cp.mechanism(name, ..) or "
-            "cp.BlackBox(MyPolicy)"
-        )
-
-
 def evaluate(
     market: Market,
-    mechanism: Mechanism | BlackBox,
+    mechanism: Mechanism,
     copies: Copies | None = None,
     engine: EngineName = "auto",
     *,
@@ -117,8 +106,8 @@ def evaluate(
     ----------
     market : Market
         The problem.
-    mechanism : Mechanism or BlackBox
-        The platform's algorithm; a black box is sampled.
+    mechanism : Mechanism
+        The platform's algorithm; a `cp.BlackBox` is sampled.
     copies : mapping of str to sequence of int, optional
         How often an agent registers each of its originals; who is left out is honest.
     engine : {"auto", "law", "tree", "runs"}, default "auto"
@@ -159,15 +148,11 @@ def evaluate(
     """
     full = full_copies(checked_market(market).agents, copies)
     known(engine, get_args(EngineName), "engine", EngineError)
-    check_mechanism_or_box(mechanism)
+    checked_mechanism(mechanism)
     check_sampling(confidence=confidence, threads=threads, progress=progress)
     check_takes(mechanism, Terms.of(market))
     threads, search = whole(threads), search.within(seconds)
     options = (search.runs, confidence, search.seconds, threads, progress)
-    if isinstance(mechanism, BlackBox):
-        if engine not in ("auto", "runs"):
-            raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'runs'")
-        return _sampled(runs_of(market, mechanism, full, search.seed), options, search)
     notes: list[str] = []
     clock, engines = Deadline(search.seconds), _candidates(engine)
     for name in engines:

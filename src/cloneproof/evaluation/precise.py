@@ -32,7 +32,6 @@ from cloneproof.laws.best import best_round, places_taken
 from cloneproof.market.market import Copies, Market, full_copies
 from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
 from cloneproof.runs.kernel import ChunkOutcomes, Runs
@@ -88,10 +87,8 @@ def stakes(market: Market) -> Stakes:
     return Stakes(market.horizon * best, market.horizon * shown)
 
 
-def abandons(market: Market, mechanism: Mechanism | BlackBox) -> bool:
+def abandons(market: Market, mechanism: Mechanism) -> bool:
     """Return whether a mechanism may stop showing an item for good; of a policy in Python nothing is known."""
-    if isinstance(mechanism, BlackBox):
-        return True
     return mechanism.facts(Setting(len(market.agents), market.horizon, bool(market.places))).abandons
 
 
@@ -199,7 +196,7 @@ def draw_cost(
 
 def cost(
     market: Market,
-    mechanism: Mechanism | BlackBox,
+    mechanism: Mechanism,
     copies: Copies | None = None,
     drawing: Drawing = DRAWING,
 ) -> Estimate:
@@ -266,7 +263,7 @@ def draw_gain(
 
 def gain(
     market: Market,
-    mechanism: Mechanism | BlackBox,
+    mechanism: Mechanism,
     agent: str,
     copies: Sequence[int],
     drawing: Drawing = DRAWING,

@@ -31,7 +31,6 @@ from cloneproof.market.market import (
     full_copies,
 )
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.segments import plays
 from cloneproof.mechanisms.session import Session, session
 from cloneproof.mechanisms.streams import checked_seed
@@ -186,7 +185,7 @@ TO_RANDOM_ENDS = "no compiled kernel plays this mechanism to a random end: the r
 
 def runs_of(
     market: Market,
-    mechanism: Mechanism | BlackBox,
+    mechanism: Mechanism,
     copies: FullCopies,
     seed: int = 0,
     strata: tuple[Means, ...] = (),

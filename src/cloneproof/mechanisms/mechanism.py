@@ -7,12 +7,13 @@ It sees only how many arms each agent registered, and the horizon. Each family i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cloneproof._lib.schedules import Bar
-from cloneproof.errors import MechanismError, brief
+from cloneproof.errors import EngineError, MechanismError, brief
+from cloneproof.market.market import Market
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.terms import Feature, Terms
@@ -282,6 +283,10 @@ class Mechanism(ABC):
     def law(self, job: Job) -> Evaluation | str:
         """Return everybody's exact payoff and the regret in a market without segments; or a sentence why not."""
 
+    def tree(self, job: Job, horizons: Sequence[int]) -> dict[int, Evaluation]:
+        """Return the same by recursion over all that can happen, at these horizons; an `EngineError` says why not."""
+        raise EngineError(f"the tree expects rules on arms, got {self.name!r}", "use engine 'runs'")
+
     @abstractmethod
     def facts(self, setting: Setting) -> Facts:
         """Return what visitors see, how long it explores, when a newcomer is shown, and what it relies on."""
@@ -319,7 +324,28 @@ def checked_mechanism(value: object) -> Mechanism:
     """Return the value if it is a mechanism; otherwise raise an error that says how to make one."""
     if isinstance(value, Mechanism):
         return value
-    raise MechanismError(f"expected a mechanism, got {brief(value)}; make one with cp.mechanism(name, ..)")
+    raise MechanismError(
+        f"expected a mechanism, got {brief(value)}; make one with cp.mechanism(name, ..), or of a policy of your own: "
+        "cp.BlackBox(MyPolicy)"
+    )
+
+
+def mechanism_for(given: Mechanism | Callable[[Market], Mechanism], market: Market) -> Mechanism:
+    """Return a mechanism as it is, or the one that a function of the market makes."""
+    if isinstance(given, Mechanism):
+        return given
+    if isinstance(given, type) or not callable(given):
+        raise MechanismError(
+            f"expected a mechanism, a black box or a function of the market, got {brief(given)}; "
+            "make one with cp.mechanism(name, ..), or wrap a policy of your own: cp.BlackBox(MyPolicy)"
+        )
+    made: object = given(market)
+    if isinstance(made, Mechanism):
+        return made
+    raise MechanismError(
+        f"expected the function of the market to return a mechanism, got {brief(made)}; "
+        "return cp.mechanism(name, market=market)"
+    )
 
 
 def _describe(rule: Rule) -> str:

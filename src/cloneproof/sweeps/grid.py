@@ -34,7 +34,7 @@ from cloneproof.market.market import Market, full_copies
 from cloneproof.market.toml import load_market, market_from_toml, market_to_toml
 from cloneproof.mechanisms.catalogue import mechanism as by_name
 from cloneproof.mechanisms.catalogue import own_mechanism
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.streams import checked_seed
 from cloneproof.runs.sampler import check_sampling
 from cloneproof.sweeps.tasks import mechanism_text, plain
@@ -127,8 +127,6 @@ class Builder:
         raise SweepError(f"expected a market file or a table of a market, got {brief(given)}; name a file")
 
     def _mechanism(self, given: Any, market: Market) -> Mechanism:  # noqa: ANN401
-        if isinstance(given, Mechanism):
-            return given
         if isinstance(given, str):
             return self._own(given, {}) if ":" in given else by_name(given, market=market)
         if isinstance(given, Mapping) and isinstance(given.get("rule"), str) and "name" not in given:
@@ -138,10 +136,13 @@ class Builder:
             if "market" in options:
                 raise MechanismError("unknown parameter 'market' of a mechanism; the grid's market is taken")
             return by_name(given["name"], market=market, **options)
-        raise SweepError(
-            f"expected a mechanism's name, or a table with its name and parameters, got {brief(given)}; write e.g. "
-            '"ucb1", { name = "etc", arm_rounds = 40 }, or { rule = "mymodule:my_rule" } for your own'
-        )
+        try:
+            return checked_mechanism(given)
+        except MechanismError:
+            raise SweepError(
+                f"expected a mechanism's name, or a table with its name and parameters, got {brief(given)}; write e.g. "
+                '"ucb1", { name = "etc", arm_rounds = 40 }, or { rule = "mymodule:my_rule" } for your own'
+            ) from None
 
     def _own(self, name: str, options: dict[str, Any]) -> Mechanism:
         """Refuse an import that only a grid asks for, since importing runs code: the caller has to allow it."""
@@ -267,6 +268,6 @@ def _words(settings: Mapping[str, Any]) -> str:
 
 
 def _word(value: Any) -> str:  # noqa: ANN401
-    if isinstance(value, Mechanism):
-        return value.name
+    if hasattr(value, "law"):  # a mechanism
+        return str(value.name)
     return "as given" if isinstance(value, Market) or (isinstance(value, Mapping) and "agents" in value) else str(value)

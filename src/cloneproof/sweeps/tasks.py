@@ -25,9 +25,8 @@ from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.evaluation.search import Search
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.market.toml import market_from_toml
-from cloneproof.mechanisms.bandits.bandit import Bandit
 from cloneproof.mechanisms.bandits.rule import Rule
-from cloneproof.mechanisms.bandits.rules import installed_rules, rule, rule_from_dict, rule_to_dict
+from cloneproof.mechanisms.bandits.rules import installed_rules, rule, rule_from_dict
 from cloneproof.mechanisms.catalogue import mechanism_from_dict
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Estimate
@@ -45,18 +44,13 @@ def key_of(text: str, version: str) -> str:
 
 def mechanism_text(mechanism: Mechanism) -> str:
     """Return the mechanism as text, from which a worker makes it again; refuse one with somebody's own function."""
-    if not _can_be_made_again(mechanism):
+    data = with_own_rules(mechanism)
+    if {"rule": None} in data.values() or "policy" in data:
         raise SweepError(
             f"expected a mechanism made of rules that a worker can make again, got {str(mechanism)!r} with a function "
             "of its own; put the rule into a module and take it from there: cp.rule('mymodule:my_rule')"
         )
-    return json.dumps(with_own_rules(mechanism), sort_keys=True, default=plain)
-
-
-def _can_be_made_again(mechanism: Mechanism) -> bool:
-    return not isinstance(mechanism, Bandit) or all(
-        rule.source or rule_to_dict(rule) != {"rule": None} for rule in mechanism.rules
-    )
+    return json.dumps(data, sort_keys=True, default=plain)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
@@ -69,9 +63,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 def with_own_rules(mechanism: Mechanism) -> dict[str, Any]:
     """Return `Mechanism.to_dict` with own rules as a worker can import them."""
     data = mechanism.to_dict()
-    if not isinstance(mechanism, Bandit):
-        return data
-    for level in ("agent", "arm"):
+    for level in data.keys() & {"agent", "arm"}:
         used = getattr(mechanism, level)
         if used is not None and used.source:
             data[level] = {"own": used.source, "options": dict(used.options), "digest": rule_digest(used.source)}

@@ -24,6 +24,8 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.terms import Feature, Terms, odd_rewards
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cloneproof.mechanisms.proof import Case, Proof
     from cloneproof.runs.estimate import Evaluation
     from cloneproof.runs.job import Job
@@ -95,6 +97,11 @@ class Bandit(Mechanism):
 
     def law(self, job: Job) -> Evaluation | str:
         return law_or_reason(lambda: committing_law(self, job))
+
+    def tree(self, job: Job, horizons: Sequence[int]) -> dict[int, Evaluation]:
+        from cloneproof.mechanisms.bandits.tree import tree  # late: it looks into all that is defined here
+
+        return tree(job.market, self, job.copies, horizons)
 
     def proof_in_one(self, case: Case) -> Proof:
         return (committing_proof if self.rules[0].uniform else bandit_proof)(self, case)

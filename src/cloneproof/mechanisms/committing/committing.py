@@ -26,6 +26,8 @@ from cloneproof.mechanisms.facts import ANEW, AwardStart, Compared, Facts, Setti
 from cloneproof.mechanisms.mechanism import Mechanism
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cloneproof.mechanisms.proof import Case, Proof
     from cloneproof.runs.estimate import Evaluation
     from cloneproof.runs.job import Job
@@ -172,6 +174,11 @@ class Committing(Mechanism):
         from cloneproof.mechanisms.committing.law import law  # late: it reads what is defined here
 
         return law_or_reason(lambda: law(self, job))
+
+    def tree(self, job: Job, horizons: Sequence[int]) -> dict[int, Evaluation]:
+        from cloneproof.mechanisms.bandits.tree import tree  # late: it looks into all that is defined here
+
+        return tree(job.market, self, job.copies, horizons)
 
     def proof_in_one(self, case: Case) -> Proof:
         from cloneproof.mechanisms.committing.proof import proof

@@ -176,6 +176,10 @@ class BlackBox(Mechanism):
     def exchangeable(self) -> bool:
         return False
 
+    @property
+    def commits_to_arm(self) -> bool:
+        return False
+
     def __str__(self) -> str:
         return self.name
 
@@ -204,7 +208,7 @@ class BlackBox(Mechanism):
     def proof_in_one(self, case: Case) -> Proof:
         from cloneproof.mechanisms.proof import Proof  # late: it is about mechanisms
 
-        return Proof()
+        return Proof(late=(None, ""))  # nor about late rewards
 
     def kernel(self, job: Job) -> Kernel:
         return self.runs(job)
