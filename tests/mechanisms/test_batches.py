@@ -15,7 +15,7 @@ def opened(name):
     numbers = {key: value for key, value in SMALL.get(name, {}).items() if key != "threshold"}
     registered = {"ana": 2, "bo": 2, "cy": 1, "di": 3}
     return cp.session(
-        cp.mechanism(name, **(numbers if name != "reservoir-streams" else {"rotations": 3, "blocks": 2})),
+        cp.mechanism(name, **(numbers if name != "reservoir-streams" else {"rotations": 6, "blocks": 1})),
         registered, PAGE_COUNT, seed=5, positions=PLACES, batch=BATCH,
     )  # fmt: skip
 

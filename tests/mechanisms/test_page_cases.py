@@ -9,6 +9,7 @@ theorems are caught.
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations
+from math import ceil
 from random import Random
 from typing import NamedTuple
 from unittest.mock import patch
@@ -16,7 +17,8 @@ from unittest.mock import patch
 import pytest
 
 import cloneproof as cp
-from cloneproof.mechanisms.reservoir.pages import ONE as CLICK
+from cloneproof._lib.ticks import ONE as ONE_CLICK
+from cloneproof.mechanisms.reservoir.page_streams import StreamsState
 from cloneproof.mechanisms.reservoir.pages import LaboratoryState, Seat
 from support.late_by_hand import Script
 from support.sizes import LONG
@@ -147,19 +149,21 @@ def random_case(number):
     kind = dice.choice(["tests", "streams"])
     if kind == "streams":
         rotations, blocks = dice.choice([(1, 1), (1, 2), (1, 2), (2, 1), (1, 3)] if views < 3 else [(1, 1), (1, 2)])
-        name, numbers, length = "reservoir-streams", {"rotations": rotations, "blocks": blocks}, rotations * agents
-        horizon = blocks * length + dice.randint(1, 3)
+        name, numbers = "reservoir-streams", {"rotations": rotations, "blocks": blocks}
+        if dice.random() < 0.5:  # the fewest turns between verdicts
+            numbers["turns"] = ceil(rotations * sum(attention[:views]) / attention[views - 1])
+        horizon = rotations * ((blocks + 1) * agents - 1) + dice.randint(1, 4)
     else:
         rounds, draws = dice.choice([(1, 1), (1, 2), (1, 2), (2, 1), (1, 3)] if views < 3 else [(1, 1), (1, 2)])
-        name, numbers, length = "reservoir", {"rounds": rounds, "draws": draws}, 1
+        name, numbers = "reservoir", {"rounds": rounds, "draws": draws}
         horizon = rounds * draws * agents + dice.randint(1, 3)
     own = tuple(dice.choices(RATES, k=originals))
     others = tuple(tuple(dice.choices((0, 1), k=8)) for _ in range(rivals))
-    delays = dice.choice([(0,), (0,), (2,), (0, 1, 3)] if kind == "tests" else [(0,), (0,), (1,)])
+    delays = dice.choice([(0,), (0,), (2,), (0, 1, 3)])
     horizon += 2 * max(delays) if kind == "tests" else 0
     copied, withheld = LISTS[originals]
     seed = dice.randrange(100)
-    batch = dice.choice([1, *(size for size in (2, 3, 4) if kind == "tests" or length % size == 0)])
+    batch = dice.choice([1, 2, 3, 4] if kind == "tests" else [1, rotations])
     horizon += batch - 1 if kind == "tests" else 0
     case = Case(name, numbers, attention, own, others, horizon, delays, seed, declared, 1, batch)
     return case, dice.choice(copied if number % 2 else withheld)
@@ -172,9 +176,11 @@ def joining_case(number):
     agents = rivals if mine else 1 + rivals - 1
     attention = tuple(sorted(dice.choices(ATTENTIONS, k=2), reverse=True))
     if dice.random() < 0.5:
-        rotations, blocks = dice.choice([(1, 2), (1, 3), (2, 2)])
-        name, numbers, length = "reservoir-streams", {"rotations": rotations, "blocks": blocks}, rotations * agents
-        latest, horizon = (blocks - 1) * length, blocks * rotations * (1 + agents) + 2
+        agents = rivals = 3
+        blocks = 1
+        name, numbers = "reservoir-streams", {"rotations": 1, "blocks": blocks}
+        latest = (blocks + 1) * agents
+        horizon = latest + blocks * (agents + 1) + dice.randint(1, 3)
     else:
         rounds, draws = dice.choice([(1, 1), (1, 2)])
         name, numbers = "reservoir", {"rounds": rounds, "draws": draws}
@@ -227,25 +233,33 @@ def test_no_list_pays_more_on_any_page_than_each_original_once():
     assert batches > CASES / 4
 
 
+def collected(self, allocation, ticks, coin):
+    """Clicks are charged a block late."""
+    own = vars(self).setdefault("clicks", {})
+    own[allocation.agent] = own.get(allocation.agent, 0) + bool(coin)
+
+
 def late_verdict(self, i):
-    """A slot plays on until its failure is known, one block late; the last block counts at the freeze."""
+    """A slot plays on until its failure is known, one block late; the last block counts at once."""
     waiting = vars(self).setdefault("waiting", {}).setdefault(i, [])
-    waiting.append(self.clicks[i])
-    self.clicks[i] = 0
-    while len(waiting) > (self.block + 1 < self.blocks):
-        self.score[i] += waiting.pop(0) - CLICK
+    waiting.append(vars(self).setdefault("clicks", {}).pop(i, 0))
+    self.verdicts[i] += 1
+    self.ranking = []
+    while len(waiting) > (self.verdicts[i] < self.blocks):
+        self.score[i] += waiting.pop(0) - 1
         if not self.score[i]:
-            self.score[i] = CLICK
+            self.score[i] = 1
             self._show_draw(i, self.draw[i] + 1)
             waiting.clear()
 
 
 def stake_of_two(self, i):
     """A slot starts with two clicks."""
-    self.score[i] += self.clicks[i] - (0 if not self.block else CLICK)
-    self.clicks[i] = 0
+    self.score[i] -= self.verdicts[i] > 0
+    self.verdicts[i] += 1
+    self.ranking = []
     if not self.score[i]:
-        self.score[i] = 2 * CLICK
+        self.score[i] = 2
         self._show_draw(i, self.draw[i] + 1)
 
 
@@ -264,29 +278,29 @@ def ties_by_arms(self):
     self.ranking = sorted(self.order, key=lambda i: (-self.score[i], -arms[i]))
 
 
-honest_shown = LaboratoryState._shown
+honest_shown = StreamsState._shown
 ANA_FIRST, RIVAL_FIRST = 0, 1  # seeds, by who is first in the order of two
 
 
 def one_place(rotations, blocks, rate):
     """Items of 0 and a rate, one place, a rival that is never clicked and wins ties; one page after the laboratory."""
-    numbers, pages = {"rotations": rotations, "blocks": blocks}, 2 * rotations * blocks + 1
+    numbers, pages = {"rotations": rotations, "blocks": blocks}, rotations * (2 * blocks + 1) + 1
     return Case("reservoir-streams", numbers, (ONE,), (ZERO, rate), ((0,),), pages, seed=RIVAL_FIRST)
 
 
 PLANTED = {
     "a slot plays on until its failure is known": (
-        patch.object(LaboratoryState, "_settle", late_verdict),
+        patch.multiple(StreamsState, _verdict=late_verdict, add=collected),
         one_place(2, 4, Fraction(1, 10)),
         {(2, 1): Fraction(151, 72_000_000), (5, 1): Fraction(151, 18_000_000), (1, 0): Fraction(151, 8_000_000)},
     ),
     "a stake of two": (
-        patch.object(LaboratoryState, "_settle", stake_of_two),
+        patch.object(StreamsState, "_verdict", stake_of_two),
         one_place(1, 3, Fraction(1, 4)),
         {(2, 1): Fraction(11, 9216), (5, 1): Fraction(11, 2304), (1, 0): Fraction(11, 1024)},
     ),
     "refreshes not aligned with blocks": (
-        patch.object(LaboratoryState, "_shown", unaligned),
+        patch.object(StreamsState, "_shown", unaligned),
         one_place(3, 2, Fraction(1, 10)),
         {(2, 1): Fraction(2603, 90_000_000), (5, 1): Fraction(2603, 22_500_000), (1, 0): Fraction(2603, 10_000_000)},
     ),
@@ -317,12 +331,13 @@ def test_without_a_condition_of_the_theorems_lists_pay(name):
     assert max(usual) <= 0
 
 
-def contest(self, clock):
+def contest(self, d, counts=True):
     """Places by a UCB index that counts the laboratory's clicks too, in batches of three pages; all clicks count."""
     seen = vars(self).setdefault("seen", [sum(self.attention[: self.filled])] * self.agents)
-    if (clock - self.end) % 3 == 0:
-        index = [self.score[i] / CLICK / seen[i] + (8 / seen[i]) ** 0.5 for i in range(self.agents)]
+    if vars(self).setdefault("page", 0) % 3 == 0:
+        index = [self.score[i] / ONE_CLICK / seen[i] + (8 / seen[i]) ** 0.5 for i in range(self.agents)]
         self.ranking = sorted(self.order, key=lambda i: -index[i])
+    self.page += 1
     for place, i in enumerate(self.ranking[: self.filled]):
         seen[i] += self.attention[place]
     return [Seat(i, counts=True, phase="trial") for i in self.ranking[: self.filled]]

@@ -406,7 +406,7 @@ def all_clicks(stream, page, last, seen):
     return True
 
 
-def nobody_in_turn(self, clock):
+def nobody_in_turn(self, d, counts=True):
     return [pages.Seat(i, True, "award") for i in self.ranking[: self.filled]]
 
 

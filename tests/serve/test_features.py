@@ -71,7 +71,9 @@ FEATURES = {
     "pauses in segments": Feature(
         TWO, pauses=True, withdraws=True, late=3, taken_by=EVERY - {"reservoir-streams"}
     ),
-    "pauses on pages": Feature({"positions": [1.0, 0.6]}, pauses=True, late=3, taken_by=frozenset(RANKING - ON_SLOTS)),
+    "pauses on pages": Feature(
+        {"positions": [1.0, 0.6]}, pauses=True, late=3, taken_by=frozenset(RANKING - {"reservoir"})
+    ),
     "weights": Feature(weights={"ana": (2, 0, 5), "bo": (1, 3)}, taken_by=frozenset(ON_SLOTS)),
     "joiners": Feature({"ends": "at-random"}, joins=True, late=2, taken_by=frozenset(TAKE_JOINERS)),
     "segments": Feature(TWO, late=3, withdraws=True),
@@ -89,7 +91,7 @@ FEATURES = {
     ),
     "batches": Feature(TWO | {"batch": 5}, late=4, taken_by=EVERY - AT_RANDOM - {"reservoir-streams"}),
     "batches of pages": Feature(
-        {"positions": [1.0, 0.6], "batch": 6}, late=4, withdraws=True, taken_by=frozenset(RANKING)
+        {"positions": [1.0, 0.6], "batch": 2}, late=4, withdraws=True, taken_by=frozenset(RANKING)
     ),
     "pages in segments": Feature(
         TWO | {"positions": {"phone": 2, "desk": [1.0, 0.6, 0.4]}}, late=2, taken_by=frozenset(RANKING)

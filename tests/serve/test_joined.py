@@ -130,12 +130,13 @@ def test_with_a_beacon_nothing_that_the_platform_chooses_is_in_the_draws_of_who_
     ("name", "words"),
     [
         ("reservoir", "its tests follow those of the others, on pages of their own"),
-        ("reservoir-streams", "with the next block of the laboratory, as the last in its order"),
+        ("reservoir-streams", "on pages of its own, at once after the first 52 pages (or after other newcomers)"),
     ],
 )
 def test_on_pages_the_answer_to_a_join_says_when_the_newcomer_is_shown(desk, name, words):
     own = {"reservoir": {"rounds": 2, "draws": 2}, "reservoir-streams": {"rotations": 2, "blocks": 8}}[name]
-    open_market(desk, {"ana": 1, "bo": 1}, mechanism=name, parameters=own, positions=[1.0, 0.5], horizon=2000)
+    sellers = {"ana": 1, "bo": 1, "cy": 1}
+    open_market(desk, sellers, mechanism=name, parameters=own, positions=[1.0, 0.5], horizon=2000)
     register(desk, "eve", "eve-0")
     reply = join(desk)
     assert (reply.status_code, reply.json()["takes_effect"]) == (201, words)

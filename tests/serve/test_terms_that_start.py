@@ -1,11 +1,7 @@
 """Terms that no number of agents can start with, starts that do not fit, and joins: refused, and nothing changes."""
 
-import json
-
 import pytest
 
-from cloneproof.mechanisms import Session
-from cloneproof.mechanisms.registration import all_paused
 from support.service import replayed
 
 TWO = {"desk": 0.9, "phone": 0.1}
@@ -54,14 +50,14 @@ def test_terms_that_nobody_could_start_are_refused(kind, desk):
 @pytest.mark.parametrize(
     ("terms", "agents", "said", "fits"),
     [
-        (FREEZE | {"horizon": 100}, 12, "a laboratory that ends within 100 pages, got one of 192 for 12 agents", 6),
+        (FREEZE | {"horizon": 100}, 12, "a laboratory that ends within 100 pages, got one of 214 for 12 agents", 5),
         (
             FREEZE | {"segments": TWO},
             12,
-            "in segment 'phone': expected a laboratory that ends within 100 pages, got one of 192 for 12 agents",
-            6,
+            "in segment 'phone': expected a laboratory that ends within 100 pages, got one of 214 for 12 agents",
+            5,
         ),
-        (FREEZE | {"parameters": {"rotations": 1, "blocks": 8}, "batch": 6}, 7, "rotations=1 for 7 agents", 6),
+        (FREEZE | {"parameters": {"rotations": 2, "blocks": 8, "turns": 3}}, 7, "turns=6 at least for 7 agents", 1),
     ],
 )
 def test_a_start_that_does_not_fit_is_refused_and_the_market_stays_open(terms, agents, said, fits, desk):
@@ -93,49 +89,16 @@ def test_many_arms_are_refused_likewise(desk):
     assert desk.post("start").json()["error"] == "agents"
 
 
-@pytest.mark.parametrize("terms", [{"batch": 3}, {"horizon": 50}])
-def test_a_join_that_could_not_have_started_is_refused_and_changes_nothing(terms, desk):
-    assert declare(desk, **FREEZE | terms).status_code == 201
-    register(desk, "ana", "bo", "cy")
+def test_a_join_that_could_not_have_started_is_refused_and_changes_nothing(desk):
+    assert declare(desk, **FREEZE).status_code == 201
+    register(desk, "ana", "bo")
     assert desk.post("start").status_code == 200
     assert desk.post("slates", {"request_id": "1"}).status_code == 200
     register(desk, "eve")
     before = ledger(desk)
     reply = desk.post("agents/eve/join", {})
     assert (reply.status_code, reply.json()["error"]) == (409, "no_joiners")
-    assert "for 4 agents" in reply.json()["message"]
+    assert "expected more agents than places" in reply.json()["message"]
     assert ledger(desk) == before
     assert desk.post("slates", {"request_id": "2"}).status_code == 200
     replayed(ledger(desk), desk.app._service.writer.markets.market("feed").dice)
-
-
-def test_a_segment_that_is_paused_does_not_take_the_rest_of_a_batch_with_it(desk, monkeypatch):
-    """Who is out differs by segment, so that one may have nobody left but those who are paused."""
-    honest = Session._check_paused
-
-    def of_desk(self, segment, closed):
-        honest(self, segment, closed)
-        if segment.name == "desk":
-            raise all_paused()
-
-    monkeypatch.setattr(Session, "_check_paused", of_desk)
-    assert declare(desk, **FREEZE | {"mechanism": "ucb1", "parameters": {}, "segments": TWO}).status_code == 201
-    register(desk, "ana", "bo", "cy")
-    assert desk.post("start").status_code == 200
-    assert desk.post("agents/cy/pause", {"reason": "down"}).status_code == 200
-    items = [{"request_id": f"{number}", "segment": list(TWO)[number % 2]} for number in range(6)]
-    results = desk.post("slates/batch", {"items": items}).json()["results"]
-    assert [(one["status"], one.get("error")) for one in results] == [(409, "paused"), (200, None)] * 3
-    monkeypatch.undo()
-    assert desk.post("slates", items[0]).status_code == 200
-
-
-def test_segments_of_a_later_season_must_fit_too(desk):
-    assert declare(desk, **FREEZE | {"segments": {"all": 1.0}, "max_agents": 8}).status_code == 201
-    register(desk, "ana")
-    assert desk.post("start").status_code == 200
-    assert desk.post("settle", {"reason": "a test"}).status_code == 200
-    few = {"season": 2, "segments": {"all": 0.99, "few": 0.01}}
-    assert desk.post("seasons", few).status_code == 422
-    assert desk.post("seasons", {"season": 2, "segments": {"all": 0.9, "more": 0.1}}).status_code == 201
-    assert json.loads(ledger(desk)[-1])["kind"] == "season"

@@ -334,7 +334,7 @@ def check_delays(audit: Audit, question: Question) -> Audit:
     gain, reason = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
     if not reason:
         return audit
-    verdict, declared = audit.verdict, question.market.delays == "independent"
+    verdict, declared = audit.verdict, question.market.delays != "none"
     allowed = min(audit.tolerance * max(0.0, witness.honest.low) for witness in (audit.worst, *audit.tried))
     if declared and verdict == "clone-proof" and (gain is None or gain > allowed):
         verdict = "undecided"

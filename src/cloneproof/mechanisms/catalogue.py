@@ -176,14 +176,14 @@ def reservoir(
     return Scan(rounds, draws, _threshold(threshold, choose), coins, claims=(CLONE_PROOF,))
 
 
-def reservoir_streams(rotations: int, blocks: int) -> Mechanism:
+def reservoir_streams(rotations: int, blocks: int, turns: int | None = None) -> Mechanism:
     """Each provider shows one draw as long as its clicks pay for its views, then the next; places go by balance.
 
     For pages of several places. A block costs a draw one click, so 1 / (attention of a block) is the bar, a rate that
-    is good enough. The laboratory has `blocks` blocks of `rotations` rotations through the places, after which draws
-    stay (docs/textbook/slates.md).
+    is good enough. The laboratory has `blocks` blocks of `rotations` pages in each place; then a provider is designated
+    on each page, and `turns` of these are a block (docs/textbook/slates.md).
     """
-    return Streams(rotations, blocks, claims=(STREAMS_CLONE_PROOF,))
+    return Streams(rotations, blocks, turns, claims=(STREAMS_CLONE_PROOF,))
 
 
 def reservoir_contest(

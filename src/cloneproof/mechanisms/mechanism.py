@@ -298,7 +298,9 @@ class Mechanism(ABC):
         parts = case.market.by_segment.items()
         from cloneproof.mechanisms.proof import in_every_segment  # late: it is about mechanisms
 
-        return in_every_segment({name: self.in_segment(name).proof(replace(case, market=own)) for name, own in parts})
+        return in_every_segment(
+            {name: self.in_segment(name).proof(replace(case, market=own, segment=True)) for name, own in parts}
+        )
 
     @abstractmethod
     def proof_in_one(self, case: Case) -> Proof:

@@ -91,7 +91,8 @@ class Participants:
         A slot that holds a paused arm is passed over. Its rank and its test stay as they are, and other draws of its
         agent go on. Pauses must be the platform's and depend neither on rewards nor on names: who causes pauses of her
         own gains by them (docs/textbook/reservoir.md, section 9). Where no slot is left, rounds are neutral; where no
-        arm is, `decide` raises `PausedError`. Mechanisms that test draws in blocks of pages take no pauses.
+        arm is, `decide` raises `PausedError`. Tests on pages take no pauses; a stream there is gone at once, its blocks
+        go on without clicks, and it comes back when one of its own begins (docs/textbook/slates.md).
         """
         why = self.mechanism.takes(Feature.PAUSES, self.terms)
         if why is not None:
@@ -134,7 +135,7 @@ class Participants:
         -----
         If slots are tested one after the other, its first is tested at the end of the pass that runs, its second at the
         end of the next. Under an index its slots take part at once, and ties go to those that were there. On pages its
-        tests follow the laboratory, and its stream begins with the next block. So with a given list nobody gains by
+        tests, or blocks of its stream, follow the laboratory on pages of its own. So with a given list nobody gains by
         waiting (docs/textbook/seasons.md, slates.md). Raises `SessionError`, and changes nothing, if the mechanism
         takes no agents while it runs, if it could not have started with one more, or if a champion has all later
         rounds.

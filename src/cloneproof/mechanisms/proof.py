@@ -39,12 +39,14 @@ class Lists(Enum):
 class Case:
     """One agent in a market.
 
-    `clock` says how long a ceiling may take to be proven; without one it is computed quickly, and not proven.
+    `clock` says how long a ceiling may take to be proven; without one it is computed quickly, and not proven. `segment`
+    says whether the market is one of several segments.
     """
 
     market: Market
     name: str
     clock: Deadline | None = None
+    segment: bool = False
 
     @property
     def agent(self) -> Agent:

@@ -45,6 +45,7 @@ class SegmentTerms(NamedTuple):
     horizon: int
     last: int
     attention: Attention = 0
+    batch: int = 1
 
 
 def segment_stream(stream: Stream, number: int | None) -> Stream:
@@ -97,7 +98,7 @@ class Segment:
         withdrawn: set[tuple[int, int]],
         pauses: Pauses,
     ) -> None:
-        self.name, self.number, self.mechanism, horizon, self.last, attention = terms
+        self.name, self.number, self.mechanism, horizon, self.last, attention, batch = terms
         self.places = places_of(attention)
         self.registration, self.round, self.changes = registration, 0, 0
         self.allocations: dict[Allocation, Allocation] = {}
@@ -106,7 +107,9 @@ class Segment:
         self.coins = coins_of(self.mechanism, substream(own, COINS_STREAM), registration.agent_keys)
         self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn, pauses)
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
-        self._setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals, attention=attention)
+        self._setup = StateSetup(
+            self.mechanism, registration, horizon, *streams, self.withdrawals, attention=attention, batch=batch
+        )
         self.epoch, self.chances = 0, list[float | None]()
         self.state: Any
         if self.mechanism.in_epochs:

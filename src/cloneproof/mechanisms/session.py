@@ -144,7 +144,7 @@ class Session(Participants):
         own, attention = None if name is None else number, terms.positions
         assert not isinstance(attention, Mapping)
         last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, terms.horizon)
-        return SegmentTerms(name, own, mechanism, terms.horizon, last, attention)
+        return SegmentTerms(name, own, mechanism, terms.horizon, last, attention, self.batch)
 
     def _new_segment(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
         """Return the segment of this name before its first decision; `joined` as `Registration` has it."""
@@ -315,22 +315,36 @@ class Session(Participants):
         """Enter the reward of a decision, by its id: once, in any order, at any later time.
 
         Entering the same value again does nothing. A reward after its window changes nothing either, and "late" is
-        returned; without `history` this is so for each decision whose window is over. Raises `SessionError` for an
-        unknown id, a reward outside the session's family, or a different value for the same id.
+        returned; without `history` this is so for each decision whose window is over. It is also returned for a click
+        on pages that is paid but comes too late to count. Raises `SessionError` for an unknown id, a reward outside the
+        session's family, or a different value for the same id.
         """
         if type(decision) is not int:
             decision = self._checked_id(decision)
         if decision not in self.pending:
             return self._repeated(decision, value)
         value = self._checked(value)
-        self._enter(decision, value, ticks(value))
-        return None
+        worth = ticks(value)
+        late = self._is_late(self.pending[decision], worth)
+        self._enter(decision, value, worth)
+        return "late" if late else None
 
-    def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
+    def _is_late(self, allocation: Allocation, worth: int) -> bool:
+        """Whether a reward that is paid comes too late to count, as its state tells."""
+        if not (worth and allocation.arm_counts):
+            return False
+        segment = self.begun[allocation.segment]
+        if not segment.state.tells_late:
+            return False
+        if segment.changes != len(self._missed):
+            self._catch_up(segment)
+        return bool(segment.state.is_late(allocation))
+
+    def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[bool, Allocation, int]]:
         """Enter rewards, as pairs of id and value, of different decisions that await one.
 
-        Returns what was decided, and each reward in ticks of 2**-30. If any of them is wrong, raises `SessionError` and
-        enters none.
+        Returns whether each comes too late to count, what was decided, and the reward in ticks of 2**-30. If any of
+        them is wrong, raises `SessionError` and enters none.
         """
         try:
             decisions = {decision for decision, _ in rewards}
@@ -341,8 +355,11 @@ class Session(Participants):
         if len(decisions) < len(rewards) or not decisions <= self.pending.keys():
             raise SessionError("expected rewards of different decisions that await one, got others; send them singly")
         worth = {value: ticks(self._checked(value)) for value in {value for _, value in rewards}}
-        enter = self._enter
-        return [(enter(decision, value, worth[value]), worth[value]) for decision, value in rewards]
+        enter, is_late, pending = self._enter, self._is_late, self.pending
+        return [  # in any order: a reward makes no other one late
+            (is_late(pending[decision], worth[value]), enter(decision, value, worth[value]), worth[value])
+            for decision, value in rewards
+        ]
 
     def _enter(self, decision: int, value: float, worth: int) -> Allocation:
         """Enter a reward that has been checked; cannot fail."""
@@ -407,7 +424,9 @@ class Session(Participants):
     @property
     def probability(self) -> float | None:
         """Probability of the last decision given everything before it; None where the dice have no formula."""
-        return self._current.chance if self.positions is None else self.probabilities[-1]
+        if self.positions is None:
+            return self._current.chance
+        return self.probabilities[-1] if self.probabilities else None  # of an empty page
 
     @property
     def state(self) -> Any:  # noqa: ANN401 (as Segment has it)
@@ -553,7 +572,7 @@ def session(
     batch : int, default 1
         How many decisions, or pages, of a segment are asked for at a time: what is shown in a batch depends on no
         reward that comes after its beginning, so that it can be asked for beforehand. Rewards are paid when they come.
-        A reward of a stream that is not in when the last batch of its block ends never counts.
+        The verdicts of a stream fall between batches.
 
     Examples
     --------

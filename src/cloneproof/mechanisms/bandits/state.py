@@ -44,6 +44,7 @@ class StateSetup(NamedTuple):
     withdrawals: Withdrawals
     first: int = 0
     attention: Attention = 0
+    batch: int = 1
 
 
 class RunningState:
@@ -58,7 +59,13 @@ class RunningState:
     decided         whether a champion has all later rounds, so that nobody can join
     turn            the pass of slots that runs or comes next, from 0, in which an agent joins
     join            go on with more agents; asked only if the mechanism takes joiners
+    is_late         where `tells_late`: whether a reward counts for nothing if it comes now
     """
+
+    tells_late = False
+
+    def is_late(self, allocation: Allocation) -> bool:
+        return False
 
     @property
     def decided(self) -> bool:
@@ -280,7 +287,7 @@ class TwoLevelState(RunningState):
     """
 
     def __init__(self, setup: StateSetup) -> None:
-        mechanism, registration, _, stream, slots, withdrawals, first, _ = setup
+        mechanism, registration, _, stream, slots, withdrawals, first, *_ = setup
         above, arm = mechanism.rules
         self.withdrawals = withdrawals
         self.mechanism, self.registration, self.on_slots = mechanism, registration, mechanism.draws > 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cloneproof.mechanisms.bandits.rule import Rule
     from cloneproof.mechanisms.mechanism import Mechanism
 
-NEXT_BLOCK = "with the next block of the laboratory, as the last in its order"
+OWN_LABORATORY = "on pages of its own, at once after the first {:,} pages (or after other newcomers)"
 LATER_PAGES = "its tests follow those of the others, on pages of their own"
 NEXT_PASS = "at the end of the pass of tests that runs"
 LAST_SEASON = "the rate of the best items of last season will do for it, announced before registration."
@@ -28,7 +28,8 @@ LAST_SEASON = "the rate of the best items of last season will do for it, announc
 def reservoir_facts(mechanism: Mechanism, setting: Setting) -> Facts:
     """Return the facts of a mechanism that draws from an agent's arms."""
     starts = _starts(mechanism, setting)
-    newcomer = NEXT_BLOCK if mechanism.streams else LATER_PAGES if setting.places else NEXT_PASS
+    later = OWN_LABORATORY.format(mechanism.laboratory_pages(setting.agents)) if mechanism.streams else LATER_PAGES
+    newcomer = later if setting.places or mechanism.streams else NEXT_PASS
     return Facts(
         _seen(mechanism, setting, starts),
         starts,
@@ -108,7 +109,7 @@ def _seen_on_pages(mechanism: Mechanism, market: Market, starts: AwardStart | No
     off = f"It may be off by about -20 to +30 % before 'reservoir' loses less; {LAST_SEASON}"
     return (
         f"{seen} Each shows one of its items as long as that is clicked by more than {bar:.2g} of who look at it, the "
-        f"bar, on the first {part}; then it stays; places go by clicks above it. {off}"
+        f"bar, in all places on the first {part}; then places go by clicks above it. {off}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,8 @@ import numpy as np
 from cloneproof._lib.ticks import ONE
 from cloneproof.mechanisms.bandits.kernel import stepped_seconds
 from cloneproof.mechanisms.reservoir.rank import rank_of
+from cloneproof.mechanisms.reservoir.reservoirs import Streams
+from cloneproof.runs.arrivals import arrivals_of
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel
 from cloneproof.runs.native.library import KernelRecord, record
@@ -18,6 +21,7 @@ from cloneproof.runs.native.records import (
     IN_BLOCKS,
     NOT_ON_CARDS,
     arms_record,
+    arrivals_record,
     family_record,
     native_kernel,
     start_seconds,
@@ -119,9 +123,18 @@ def laboratory(mechanism: Mechanism, job: Job) -> Kernel | None:
     fits = mechanism.flat and mechanism.never_clears and market.family.law == "coin" and market.ends == "at-horizon"
     if not fits or rule.slots.threshold is not None or not rule.binarise or not (rule.commits or mechanism.streams):
         return None
+    if mechanism.streams:
+        assert isinstance(mechanism, Streams)
+        turns = mechanism.turns_on(market.places, len(market.agents))
+    elif market.late:
+        return None
+    else:
+        turns = 0
     pages, end = market.horizon, mechanism.laboratory_pages(len(market.agents))
-    seconds = 1e-6 + (pages if _counts_later(job) else min(pages, end)) * (PAGE_SECONDS + VIEW_SECONDS * _filled(job))
-    return native_kernel("laboratory", "play_laboratory", job, partial(_page_records, mechanism, job), seconds)
+    stepped = pages if _counts_later(job) or market.late else min(pages, end)
+    seconds = 1e-6 + stepped * (PAGE_SECONDS + VIEW_SECONDS * _filled(job))
+    kernel = native_kernel("laboratory", "play_laboratory", job, partial(_page_records, mechanism, job, turns), seconds)
+    return replace(kernel, late=mechanism.streams)
 
 
 def _filled(job: Job) -> int:
@@ -133,18 +146,20 @@ def _counts_later(job: Job) -> bool:
     return _filled(job) > 1 or len(job.market.agents) == 1
 
 
-def _page_records(mechanism: Mechanism, job: Job) -> tuple[KernelRecord, KernelRecord]:
+def _page_records(mechanism: Mechanism, job: Job, turns: int) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `PagePlan` of `laboratory.h`."""
-    agents = len(job.market.agents)
+    market, agents, views = job.market, len(job.market.agents), mechanism.arm.explore
     plan = record(
         "PagePlan",
         filled=_filled(job),
-        horizon=job.market.horizon,
+        horizon=market.horizon,
         blocks=mechanism.draws,
-        length=mechanism.arm.explore * agents,
+        length=views if mechanism.streams else views * agents,
         end=mechanism.laboratory_pages(agents),
         streams=mechanism.streams,
+        turns=turns,
         thinned=_counts_later(job),
-        attention=np.array(job.market.places),
+        attention=np.array(market.places),
+        late=arrivals_record(arrivals_of(market.late, market.horizon)) if market.late else 0,
     )
     return arms_record(job, True), plan

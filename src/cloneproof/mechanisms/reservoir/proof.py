@@ -49,9 +49,14 @@ PAGES = (
 )
 STREAMS = (
     "the theorem on streams (docs/textbook/slates.md; our proof, not checked by machine): arms are touched only "
-    "through uniform draws with replacement, a draw stays as long as the clicks of equal blocks pay one each, with a "
-    "stake of exactly one, and no score depends on where one stands"
+    "through uniform draws with replacement, a draw stays as long as its clicks pay one for each verdict, with a stake "
+    "of exactly one, verdicts fall by the calendar whatever was listed, and no score depends on where one stands"
 )
+LATE_STREAMS = (
+    "each click then counts until the verdict after its own block's, where delays depend neither on the item nor on "
+    "the provider nor on the place"
+)
+NOT_TRIED = "nobody has tried streams with late clicks {}"
 INDEX_WORDS = (
     "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
     "through uniform draws with replacement, the index of a slot depends on its own rewards alone, and each "
@@ -72,10 +77,11 @@ def proof(mechanism: Mechanism, case: Case) -> Proof:
     family, agents = case.market.family, {Lists.COPIES, Lists.WITHHOLDING}
     coins = mechanism.arm.binarise and family.low >= 0 and family.high <= 1
     informed = {Lists.INFORMED} if coins and is_scan(mechanism) else set[Lists]()
+    if mechanism.streams:
+        late = _late_streams(case)
     if (scan := _scan_words(mechanism, case)) is not None:
-        late = (
-            (0.0, "each round is then still a scan, in the order in which tests are known") if mechanism.flat else late
-        )
+        if mechanism.flat and not mechanism.streams:
+            late = 0.0, "each round is then still a scan, in the order in which tests are known"
         return Proof(scan, frozenset(agents | informed), by_shares=True, late=late)
     if (most := _ceiling_at_random_end(mechanism, case)) is not None:
         words = BARS_WORDS if mechanism.bar else INDEX_WORDS
@@ -83,6 +89,16 @@ def proof(mechanism: Mechanism, case: Case) -> Proof:
     same = not case.market.places and case.of_one_mean and (case.agents == 1 or not mechanism.flat)
     covers = frozenset(informed | ({Lists.COPIES} if same else set()))
     return Proof(ONE_MEAN if same else "", covers, same=same, by_shares=True, late=late)
+
+
+def _late_streams(case: Case) -> tuple[float | None, str]:
+    """Return what copies gain by late clicks under streams, and why: proven for more agents than places."""
+    seen = sum(weight > 0 for weight in case.market.places)
+    if case.agents <= seen:
+        return None, NOT_TRIED.format("where everybody is on every page")
+    if case.segment:
+        return None, NOT_TRIED.format("in segments")
+    return 0.0, LATE_STREAMS
 
 
 def _scan_words(mechanism: Mechanism, case: Case) -> str | None:

@@ -8,6 +8,7 @@ an index, by a bar, or on pages by streams of clicks.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
@@ -16,7 +17,6 @@ from cloneproof._lib.checks import HORIZON_LIMIT, count, number_in, one_of
 from cloneproof._lib.discovery import formula
 from cloneproof._lib.schedules import bar_of
 from cloneproof.errors import MechanismError, brief
-from cloneproof.market.market import MOST_ARMS
 from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, Slots, positive, rounds_number
 from cloneproof.mechanisms.bandits.rules import steady_kl_index, steady_kl_ucb, steady_ucb
@@ -25,6 +25,7 @@ from cloneproof.mechanisms.committing.committing import average
 from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.reservoir.page_streams import StreamsState
 from cloneproof.mechanisms.reservoir.pages import LaboratoryState
 from cloneproof.mechanisms.terms import Feature, Terms, odd_rewards
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 ContestBy = Literal["kl-ucb", "ucb"]
 LOWEST_BAR = 1e-9  # so that a click earns a billion points at most
 LARGEST_STAKE = 1e6  # clicks
+TURNS = 1.17  # times the attention of a block, in designated turns, loses least where clicks come within hours
 
 
 @formula("bars")
@@ -302,28 +304,44 @@ class Bars(_Ranked):
 
 @dataclass(frozen=True)
 class Streams(Reservoir):
-    """For pages: `blocks` blocks of `rotations` rotations of all agents through the places.
+    """For pages: each agent shows one draw as long as its clicks pay for its views (docs/textbook/slates.md).
 
-    A draw starts with a balance of 1 click; after each block it has what was clicked less 1, and at 0 the next draw
-    follows. Places go by balance. The draws shown after the last block stay, and their later clicks count too. The
-    stake is exactly one click and all blocks are alike: the theorem needs both (docs/textbook/slates.md). Rewards in
-    [0, 1] become coins.
+    A draw has a balance of 1 click; a click adds 1 when it comes, if at most one verdict has fallen since; a verdict
+    takes 1 off, and at 0 the next draw follows. Agents take turns in all places, `rotations` pages in each, which is a
+    block with a verdict; after `blocks` blocks places go by balance, and one agent a page is designated, whose click
+    counts. Rewards in [0, 1] become coins.
+
+    Parameters
+    ----------
+    rotations : int
+        Pages of a block in each place.
+    blocks : int
+        Of the laboratory.
+    turns : int, optional
+        Designated turns of an agent between verdicts, which must have the attention of a block at least: with fewer,
+        joining late would pay. Left out, they have 1.17 times that.
     """
 
     rotations: int = 2
     blocks: int = 8
+    turns: int | None = None
 
     kind: ClassVar[str] = "reservoir-streams"
 
     def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
         match what:
-            case Feature.PLACES:
+            case Feature.BATCHES if self.rotations % terms.batch:
+                return (
+                    f"expected verdicts between batches, got rotations={self.rotations} and batches of {terms.batch}; "
+                    f"give rotations that are a multiple of {terms.batch}"
+                )
+            case Feature.PLACES | Feature.BATCHES:
                 return None
-            case Feature.BATCHES | Feature.SIZES:
-                return self._laboratory_refusal(what, terms)
+            case Feature.SIZES:
+                return None if terms.agents is None else self._size_refusal(terms, terms.agents - terms.joined)
             case Feature.JOINS if terms.places:
-                return joins_on_pages(terms)
-            case Feature.PAUSES:
+                return joins_on_pages(terms, 1)
+            case Feature.PAUSES if not terms.places:
                 return NO_PAUSES.format(self.name)
             case _:
                 return super().takes_in_one(what, terms)
@@ -332,6 +350,7 @@ class Streams(Reservoir):
         self._keep(
             rotations=rounds_number(self.rotations, "the rotations of a block"),
             blocks=rounds_number(self.blocks, "the blocks of the laboratory"),
+            turns=None if self.turns is None else rounds_number(self.turns, "the turns between verdicts"),
         )
         super().__post_init__()
 
@@ -340,50 +359,60 @@ class Streams(Reservoir):
         slots = Slots(self.blocks, streams=True)
         return Rule("streams", equal, explore=self.rotations, binarise=True, slots=slots)
 
-    def open(self, setup: StateSetup) -> RunningState:
-        return LaboratoryState(setup)
+    def laboratory_pages(self, agents: int) -> int:
+        return self.rotations * ((self.blocks + 1) * agents - 1)
 
-    def _laboratory_refusal(self, what: Feature, terms: Terms) -> str | None:
-        """Say why blocks are not whole batches, or why the laboratory does not end, and for how many both hold."""
-        if terms.agents is None:
-            return None
-        length, agents, batch = self.rotations, terms.agents, terms.batch
-        most = terms.horizon // (length * self.blocks) if terms.places else MOST_ARMS
-        step = batch // math.gcd(batch, length)
-        who = f"{agents:,} agent{'s' * (agents > 1)}"
-        fitting = f", or let {f'up to {most:,}' if step == 1 else f'a multiple of {step:,}'} agents take part"
-        if what is Feature.BATCHES:
-            if agents % step == 0:
-                return None
-            times = batch // math.gcd(batch, agents)
+    def turns_on(self, attention: Sequence[float], agents: int) -> int:
+        """Return the turns between verdicts on pages of this attention.
+
+        >>> Streams(rotations=7, blocks=30).turns_on((1, 0.7, 0.5, 0.4, 0.3), 16)
+        80
+        """
+        return math.ceil(TURNS * self._least_turns(attention, agents)) if self.turns is None else self.turns
+
+    def _least_turns(self, attention: Sequence[float], agents: int) -> float:
+        """Return the turns that are seen as often as a block."""
+        seen = [weight for weight in attention[:agents] if weight > 0]
+        return self.rotations * math.fsum(seen) / seen[-1]
+
+    def open(self, setup: StateSetup) -> RunningState:
+        return StreamsState(setup)
+
+    def _size_refusal(self, terms: Terms, agents: int) -> str | None:
+        """Say why the laboratory of so many agents does not end, or verdicts fall too often after it."""
+        pages, who = self.laboratory_pages(agents), f"{agents:,} agent{'s' * (agents > 1)}"
+        if terms.places and pages > terms.horizon:
+            most = (terms.horizon + self.rotations) // (self.rotations * (self.blocks + 1))
+            blocks = (terms.horizon // self.rotations + 1) // agents - 1
+            rotations = terms.horizon // ((self.blocks + 1) * agents - 1)
+            numbers = (("rotations", rotations), ("blocks", blocks))
+            fewer = [f"{name} of at most {number:,}" for name, number in numbers if number > 0]
             return (
-                f"expected blocks of whole batches, got rotations={length} for {who} and batches of {batch}; give "
-                f"rotations that are a multiple of {times}, or batches that divide {length * agents}"
-                f"{fitting if step <= most else ''}"
+                f"expected a laboratory that ends within {terms.horizon:,} pages, got one of {pages:,} for {who}; give "
+                f"{' or '.join(fewer) or 'a longer horizon'}"
+                + (f", or let up to {most:,} agents take part" if most else "")
             )
-        if agents <= most:
+        if self.turns is None or not isinstance(terms.positions, tuple) or agents > 1 == terms.seen_places:
             return None
-        fewer = [
-            f"{name} of at most {number}"
-            for name, number in (
-                ("rotations", terms.horizon // (agents * self.blocks)),
-                ("blocks", terms.horizon // (agents * length)),
-            )
-            if number
-        ]
+        least = math.ceil(self._least_turns(terms.positions, agents) * (1 - 1e-12))
+        if self.turns >= least:
+            return None
         return (
-            f"expected a laboratory that ends within {terms.horizon:,} pages, got one of "
-            f"{agents * length * self.blocks:,} for {who}; give {' or '.join(fewer) or 'a longer horizon'}"
-            f"{fitting if step <= most else ''}"
+            f"expected turns={least:,} at least for {who} on these places, as joining late would pay with fewer, got "
+            f"{self.turns:,}; give more, or leave turns out"
         )
 
 
-def joins_on_pages(terms: Terms) -> str | None:
-    """Say why nobody can join on pages: neither places nor the last of these may change, by which clicks count."""
+def joins_on_pages(terms: Terms, more: int = 0) -> str | None:
+    """Say why nobody can join on pages: neither places nor the last of these may change, by which clicks count.
+
+    There must be so many more agents than places.
+    """
     places, first = terms.seen_places, (terms.agents or 0) - terms.joined
-    if 1 < places <= first:
+    if 1 < places <= first - more:
         return None
+    expected = "more agents than places" if more else "at least as many agents as places"
     return (
-        f"expected at least as many agents as places, and two of these, where others join, got {first} "
+        f"expected {expected}, and two of these, where others join, got {first} "
         f"agents and places that somebody sees: {places}; register for the next season or session"
     )

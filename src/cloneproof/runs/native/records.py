@@ -15,6 +15,7 @@ from cloneproof._lib.arrays import FloatArray, WordArray
 from cloneproof._lib.ticks import LARGEST, ONE
 from cloneproof.laws.logarithm import ENDS, HEIGHTS, WITHIN, ln
 from cloneproof.market.rewards import FamilyLaw, RewardFamily
+from cloneproof.runs.arrivals import Arrivals
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import CardPlan, Kernel, RunResults, arm_table, filled, first_arms
 from cloneproof.runs.native.library import KernelRecord, call, missing, record
@@ -63,6 +64,13 @@ def arms_record(job: Job, flat: bool) -> KernelRecord:
         "Arms", agents=len(market.agents), arms=len(table), originals=market.originals,
         places=max(1, len(market.places)), **columns, first=first_arms(job),
     )  # fmt: skip
+
+
+def arrivals_record(arrivals: Arrivals) -> KernelRecord:
+    """Return `Arrivals` of `arrivals.h`."""
+    arrays = arrivals.arrays
+    points, bins = len(arrays["levels"]), len(arrays["clock"])
+    return record("Arrivals", horizon=arrivals.horizon, points=points, bins=bins, **arrays)
 
 
 def chunk_record(means: FloatArray, streams: WordArray, results: RunResults) -> KernelRecord:

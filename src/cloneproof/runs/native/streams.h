@@ -26,7 +26,7 @@ DEVICE double uniform(u64 stream, u64 index) { return from_word(word(stream, ind
 // The whole number that `mixed` stays below exactly where uniform < mean.
 DEVICE u64 threshold(double mean) { return (u64)(i64)ceil(mean * 4503599627370496.0 - 0.5); }
 
-enum { MEANS_STREAM, TAPE_STREAM, SESSION_STREAM };            // of a run
+enum { MEANS_STREAM, TAPE_STREAM, SESSION_STREAM, DELAYS_STREAM };  // of a run
 enum { STATE_STREAM, COINS_STREAM, END_STREAM };               // of its session
 enum { LEVELS_STREAM };                                        // of the session's state
 enum { EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM };  // of a level

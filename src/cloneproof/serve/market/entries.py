@@ -142,8 +142,8 @@ class SlateDecided(_Entry, tag="slate", omit_defaults=True):
         return range(self.id, self.id + len(self.shown))
 
 
-class Rewarded(_Entry, tag="reward"):
-    """A reward, and what its owner was paid."""
+class Rewarded(_Entry, tag="reward", omit_defaults=True):
+    """A reward, what its owner was paid, and whether it came too late for the mechanism to count it."""
 
     id: int
     agent: str
@@ -151,6 +151,7 @@ class Rewarded(_Entry, tag="reward"):
     value: float
     paid: int
     event: str
+    late: bool = False
 
 
 class Defaulted(_Entry, tag="default"):

@@ -116,9 +116,10 @@ class LiveMarket:
 
     @property
     def facts(self) -> Facts:
-        """What the mechanism does with the agents that are registered."""
-        spec = self.spec
-        return self.mechanism.facts(Setting(len(self.registry.agents), spec.horizon, spec.positions is not None))
+        """What the mechanism does with the agents that the season started with, or that are registered."""
+        spec, live = self.spec, self.session
+        agents = len(self.registry.agents) if live is None else live.registration.first
+        return self.mechanism.facts(Setting(agents, spec.horizon, spec.positions is not None))
 
     @property
     def decisions(self) -> int:
@@ -421,10 +422,11 @@ class LiveMarket:
             return []
         counted = self._count([(decision - self.before, value) for _, decision, value in rewards])
         now, entries = self._now(at), []
-        for n, (event, decision, value), (agent, arm, paid) in zip(
+        for n, (event, decision, value), (agent, arm, paid, late) in zip(
             count(self.chain.n + 1), rewards, counted, strict=False
         ):
-            entries.append(ledger.Rewarded(n, now, decision, agent, arm, value, paid, event))
+            entries.append(ledger.Rewarded(n, now, decision, agent, arm, value, paid, event, late))
+            self.late += late
         self.chain.append(*entries)
         return entries
 
@@ -444,17 +446,20 @@ class LiveMarket:
         self.late += 1
         return self._append(ledger.Late, at, decision, value, event, defaulted.agent, defaulted.arm)
 
-    def _count(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[str, str, int]]:
-        """Enter rewards into the mechanism, the statistics and the balances; agent, arm and payment of each."""
+    def _count(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[str, str, int, bool]]:
+        """Enter rewards into the mechanism, the statistics and the balances.
+
+        Returns agent, arm and payment of each, and whether it comes too late to count.
+        """
         assert self.session is not None
         counted = self.session.reward_many(rewards)
         for round_, _ in rewards:
             del self.requests[round_]
-        pay = {ticks: ledger.payment(ticks, self._share_micro) for ticks in {ticks for _, ticks in counted}}
+        pay = {ticks: ledger.payment(ticks, self._share_micro) for ticks in {ticks for *_, ticks in counted}}
         names, count_reward = self.session.registration.names, self.registry.count_reward
         return [
-            (name := names[allocation.agent], count_reward(name, allocation.arm, ticks, pay[ticks]), pay[ticks])
-            for allocation, ticks in counted
+            (name := names[shown.agent], count_reward(name, shown.arm, ticks, pay[ticks]), pay[ticks], late)
+            for late, shown, ticks in counted
         ]
 
     @property
@@ -495,7 +500,7 @@ class LiveMarket:
         n, now = self.chain.n + 1, self._now(at)
         entries = [
             ledger.Defaulted(n + k, now, self.before + round_, agent, arm, value, paid, because, requests[k])
-            for k, (round_, (agent, arm, paid)) in enumerate(zip(rounds, counted, strict=True))
+            for k, (round_, (agent, arm, paid, _)) in enumerate(zip(rounds, counted, strict=True))
         ]
         self.chain.append(*entries)
         return entries

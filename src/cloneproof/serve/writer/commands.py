@@ -217,7 +217,7 @@ class Reward(Batch[RewardItem]):
         entries = market.reward_many([(items[at].event_id, items[at].decision, items[at].value) for at in simple], now)
         seen |= by_key(entries)
         replies: dict[int, RewardReply | ItemError] = {
-            at: RewardReply(200, "recorded", entry.id, entry.paid) for at, entry in zip(simple, entries, strict=True)
+            at: _rewarded(entry) for at, entry in zip(simple, entries, strict=True)
         }
         seen |= {f"r:{items[at].decision}": items[at].request_id for at in simple}
         for at, item in enumerate(items):
@@ -285,5 +285,9 @@ def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> 
     seen |= by_key([entry])
     if type(entry) is Rewarded:
         seen[f"r:{decision}"] = item.request_id
-        return RewardReply(200, "recorded", decision, entry.paid)
+        return _rewarded(entry)
     return RewardReply(200, "late", decision, 0)
+
+
+def _rewarded(entry: Rewarded) -> RewardReply:
+    return RewardReply(200, "late" if entry.late else "recorded", entry.id, entry.paid)
