@@ -67,7 +67,7 @@ def test_the_written_test_fails_before_a_mend_and_passes_after_it(tmp_path):
     done = command.run(
         "audit", tmp_path / "m.toml", "--policy", f"{tmp_path}/mine.py:Policy", "--runs", 64, "--write-test", test
     )
-    assert (done.returncode, done.stdout.splitlines()[1]) == (1, "Exploitable")
+    assert (done.returncode, "can be gamed" in done.stdout.splitlines()[0]) == (1, True)
     outcomes = []
     for source in (POLICY, POLICY.replace("MENDED = False", "MENDED = True")):
         (tmp_path / "mine.py").write_text(source)
