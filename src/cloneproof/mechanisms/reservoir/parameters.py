@@ -15,7 +15,7 @@ import scipy
 from cloneproof._lib.checks import listed, number_in
 from cloneproof._lib.randomness import substream, uniform
 from cloneproof.errors import MechanismError
-from cloneproof.laws.best import best_round
+from cloneproof.laws.best import best_round, places_taken
 from cloneproof.laws.pages import PageMarket
 from cloneproof.laws.points import points
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
@@ -25,7 +25,7 @@ from cloneproof.mechanisms.bandits.rule import positive, rounds_number
 from cloneproof.mechanisms.committing.parameters import Derived, Given
 from cloneproof.mechanisms.mechanism import Claim
 from cloneproof.mechanisms.reservoir.bars_tuning import tune_bar
-from cloneproof.mechanisms.reservoir.page_tuning import tune_pages
+from cloneproof.mechanisms.reservoir.page_tuning import tune_pages, tune_streams
 from cloneproof.mechanisms.reservoir.tuning import TunedReservoir, tune_contest, tune_reservoir
 
 SOURCE = "the scan theorem"
@@ -173,14 +173,17 @@ def _on_pages(market: Market, given: Given, kind: str, claim: Claim) -> Derived:
     """Tune a reservoir for pages of several places; given values are kept."""
     if market.family.law == "normal":
         raise MechanismError("pages of several places need rewards in [0, 1], got gaussian rewards; use another family")
-    tuned = tune_pages(page_market(market), kind)
-    _, length, size = tuned.numbers
-    numbers: dict[str, Any] = {"rotations": length, "blocks": size}
-    if kind == "tests":
-        numbers = {"rounds": length, "draws": size, "choose": "best"}
+    found = tune_pages(page_market(market), kind)
+    numbers: dict[str, Any] = {"rounds": found.numbers.length, "draws": found.numbers.size, "choose": "best"}
+    lost, error = found.lost, found.error
+    if kind == "streams":
+        numbers = {"rotations": found.numbers.length, "blocks": found.numbers.size}
+        if (tuned := tune_streams(market, found.numbers)) is not None:
+            lost, error, numbers = tuned.lost, tuned.error, tuned.numbers._asdict()
+            if len(places_taken(market.places, len(market.agents))) < 2 or "rotations" in given:
+                del numbers["turns"]
     cost = Claim(
-        f"{tuned.lost:.1%} ± {tuned.error:.1%} of the clicks of the best page of different agents are lost if "
-        "everybody is honest",
+        f"{lost:.1%} ± {error:.1%} of the clicks of the best page of different agents are lost if everybody is honest",
         "sampled for these priors",
     )
     return _tuned(numbers, given, (claim,), cost)

@@ -368,9 +368,9 @@ class Streams(Reservoir):
         >>> Streams(rotations=7, blocks=30).turns_on((1, 0.7, 0.5, 0.4, 0.3), 16)
         80
         """
-        return math.ceil(TURNS * self._least_turns(attention, agents)) if self.turns is None else self.turns
+        return math.ceil(TURNS * self.least_turns(attention, agents)) if self.turns is None else self.turns
 
-    def _least_turns(self, attention: Sequence[float], agents: int) -> float:
+    def least_turns(self, attention: Sequence[float], agents: int) -> float:
         """Return the turns that are seen as often as a block."""
         seen = [weight for weight in attention[:agents] if weight > 0]
         return self.rotations * math.fsum(seen) / seen[-1]
@@ -394,7 +394,7 @@ class Streams(Reservoir):
             )
         if self.turns is None or not isinstance(terms.positions, tuple) or agents > 1 == terms.seen_places:
             return None
-        least = math.ceil(self._least_turns(terms.positions, agents) * (1 - 1e-12))
+        least = math.ceil(self.least_turns(terms.positions, agents) * (1 - 1e-12))
         if self.turns >= least:
             return None
         return (
