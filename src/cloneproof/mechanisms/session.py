@@ -325,13 +325,13 @@ class Session(Participants):
             return self._repeated(decision, value)
         value = self._checked(value)
         worth = ticks(value)
-        late = self._is_late(self.pending[decision], worth)
+        late = worth != 0 and self._is_late(self.pending[decision])
         self._enter(decision, value, worth)
         return "late" if late else None
 
-    def _is_late(self, allocation: Allocation, worth: int) -> bool:
+    def _is_late(self, allocation: Allocation) -> bool:
         """Whether a reward that is paid comes too late to count, as its state tells."""
-        if not (worth and allocation.arm_counts):
+        if not allocation.arm_counts:
             return False
         segment = self.begun[allocation.segment]
         if not segment.state.tells_late:
@@ -357,7 +357,7 @@ class Session(Participants):
         worth = {value: ticks(self._checked(value)) for value in {value for _, value in rewards}}
         enter, is_late, pending = self._enter, self._is_late, self.pending
         return [  # in any order: a reward makes no other one late
-            (is_late(pending[decision], worth[value]), enter(decision, value, worth[value]), worth[value])
+            (bool(worth[value]) and is_late(pending[decision]), enter(decision, value, worth[value]), worth[value])
             for decision, value in rewards
         ]
 

@@ -156,11 +156,14 @@ class StreamsState(PageState):
         """Return who stands where."""
         away = self.away
         if clock < self.laboratory:
-            number = clock // self.stretch
-            seats = self._rotation(number, True)
-            for place, seat in enumerate(seats):
-                if seat and not 0 <= number - place < self.blocks * self.agents:
-                    seats[place] = Seat(seat.agent, False, "waiting")
+            seats = self._rotation(clock // self.stretch, True)
+            if not self.filled <= clock // self.stretch < self.blocks * self.agents:
+                seats = [
+                    seat
+                    if seat and 0 <= clock // self.stretch - place < self.blocks * self.agents
+                    else seat and Seat(seat.agent, False, "waiting")
+                    for place, seat in enumerate(seats)
+                ]
         else:
             if not self.ranking:
                 self._rank()
