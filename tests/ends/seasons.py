@@ -8,6 +8,8 @@ reservoir          providers take turns, in an order drawn at the start; a turn 
 reservoir-contest  each provider's items are tested so by themselves, and its first to pass, or else its best, is its
                    champion; champions compete by the largest q with n kl(clicks / n, q) <= constant ln(horizon). A
                    leader is shown n / 50 times before indices are looked at again, which changes costs by under 1 %
+reservoir-index    each provider has as many draws of its items; all draws compete by the largest q with
+                   n kl(clicks / n, q) <= constant ln(n), and a season ends after every round with chance 1 / horizon
 """
 
 from __future__ import annotations
@@ -15,16 +17,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
-LAWS = {
-    "Beta(3, 97)": lambda dice, shape: dice.beta(3, 97, shape),
-    "Beta(1, 30)": lambda dice, shape: dice.beta(1, 30, shape),
-    "logit-normal": lambda dice, shape: 1 / (1 + np.exp(3.6 - 0.6 * dice.normal(size=shape))),
-    "two Betas": lambda dice, shape: np.where(
-        dice.random(shape) < 0.9, dice.beta(4, 196, shape), dice.beta(20, 180, shape)
-    ),
-    "uniform": lambda dice, shape: dice.uniform(0.005, 0.06, shape),
-}
 
 
 def log(rates, views, dice):

@@ -12,10 +12,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,7 +108,8 @@ def test_rows_are_kept_and_left_out_as_by_hand(rows, ending, delimiter):
     rows = [("a", "b", "1", "5"), *rows]
     text = "".join(delimiter.join(row) + ending for row in [("agent", "arm", "click", "ts"), *rows])
     kept = defaultdict(lambda: [0, Fraction(0), Fraction(0), []])
-    for agent, arm, reward, time in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+    for agent, arm, told, time in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+        reward = "1" if told == "yes" else told
         with suppress(ValueError):
             if agent and arm and 0 <= float(reward) <= 1:
                 entry = kept[agent, arm]
@@ -181,3 +184,40 @@ def test_titles_that_nobody_named_are_a_doubt():
     assert doubt.endswith("is not compared: name it by --same title")
     assert not cp.read_log(rows, same="title").columns.doubts
     assert not cp.read_log(rows, arm="title", local_arms=True).columns.doubts
+
+
+def test_times_tell_dates_and_how_late_rewards_come(tmp_path):
+    """Exponential delays of two hours on average, in a log of 28 days; numbers of seconds tell the same."""
+    dice, rows = np.random.default_rng(1), 20_000
+    shown = 1_780_000_000 + np.sort(dice.uniform(0, 28 * 86_400, rows)).round()
+    click = dice.random(rows) < 0.2
+    came = shown + dice.exponential(7200, rows)
+    table = pd.DataFrame({"shop": "a", "item": dice.choice(["x", "y"], rows), "click": np.where(click, "yes", "no")})
+    numbers = table.assign(shown_at=shown, clicked_at=np.where(click, came, np.nan))
+    dates = table.assign(
+        shown_at=pd.to_datetime(shown, unit="s"), clicked_at=pd.to_datetime(came, unit="s").where(click)
+    )
+    for own in (numbers, dates):
+        own.to_csv(tmp_path / "x.csv", index=False)
+        log = cp.read_log(tmp_path / "x.csv")
+        assert log.dates == "28 May to 25 June 2026"
+        assert sum(arm.total for arm in log.arms) == click.sum()
+        assert log.delays is not None
+        assert [hours for _, hours in log.delays.points] == pytest.approx(-2 * np.log([0.5, 0.2, 0.05]), rel=0.1)
+        assert log.delays.lasts == pytest.approx(28 * 24, rel=0.01)
+    assert cp.read_log(table).delays is None
+
+
+def test_items_never_shown_count_if_their_owners_are_named():
+    log = cp.read_log({"item": ["x", "y"], "click": [1, 0]}, owners={"x": "ana", "y": "bo", "z": "bo"})
+    assert [(arm.place, arm.rounds) for arm in log.arms] == [(("ana", "x"), 1), (("bo", "y"), 1), (("bo", "z"), 0)]
+
+
+def test_all_missing_columns_are_named_at_once_with_the_command():
+    rows = {"shop_name": ["a"], "ean": ["x"], "was_clicked": [1]}
+    with pytest.raises(cp.errors.LogError, match="expected columns for the agent, the arm and the reward, got none"):
+        cp.read_log(rows)
+    with pytest.raises(cp.errors.LogError, match="FILE --agent shop_name --arm COLUMN --reward was_clicked`, or say"):
+        cp.read_log(rows)
+    log = cp.read_log({"shop": ["a"], "model": ["x"], "converted": ["true"]})
+    assert (log.columns.agent, log.columns.arm, log.arms[0].total) == ("shop", "model", 1)

@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -75,8 +76,8 @@ def test_the_page_says_what_to_do_next(study, tmp_path):
     assert study.recommendation is not None
     for key in study.recommendation.choice.parameters:
         assert f"{key} = " in page
-    assert f"over {study.log.rounds:,} rounds with the items of this log" in page
-    assert "In a fresh market, of as many new items with rates of the fitted law, it loses" in page
+    assert f"of what knowing every item's rate would earn in its {study.log.rounds:,} rounds" in unescape(page)
+    assert "with as many new items, as next season" in page
     order = ["What looks like one item", "What the copies earned", "How the log was read"]
     assert [page.index(title) for title in order] == sorted(page.index(title) for title in order)
     assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 600_000
@@ -278,7 +279,7 @@ def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
         "--policy",
         tmp_path / "pressed.py:policy",
         "--seconds",
-        "3",
+        "30",
         "--html",
         tmp_path / "page.html",
     )

@@ -159,7 +159,7 @@ def _scaled(prior: Prior, factor: float) -> Prior:
     atoms = points(prior, LEVELS, "even")
     if len(atoms) == 1:
         return Point(factor * atoms[0][0])
-    return Discrete([factor * value for value, _ in atoms], [weight for _, weight in atoms])
+    return discrete_from([factor * value for value, _ in atoms], [weight for _, weight in atoms])
 
 
 def _half_as_far(prior: Prior) -> Prior:

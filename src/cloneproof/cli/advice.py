@@ -158,8 +158,8 @@ def _numbers(text: str, separator: str) -> tuple[float, ...]:
 
 def _logged_rates(path: str) -> Prior:
     """Return the law of the click rates in a log, each item taken as one."""
-    from cloneproof.logs.originals import log_owners
-    from cloneproof.logs.rates import fit_rates
+    from cloneproof.logs.originals import fit_owners, log_owners
     from cloneproof.logs.reading import read_log
 
-    return fit_rates({owner.name: owner.originals for owner in log_owners(read_log(path), ())}).law
+    log = read_log(path)
+    return fit_owners(log_owners(log, ()), [], log).prior

@@ -35,6 +35,7 @@ from cloneproof.cli.output import (
 from cloneproof.cli.serve import service_package
 from cloneproof.errors import LogError
 from cloneproof.evaluation.search import Search
+from cloneproof.market.toml import save_market
 from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.runs.deadline import Deadline
 
@@ -105,6 +106,13 @@ def log(
     known: KnownFile = None,
     html: HtmlFile = None,
     toml: Annotated[str | None, option("FILE", "Write the recommended terms of a live market.")] = None,
+    market_file: Annotated[
+        str | None,
+        option("FILE", "Write the fitted market, for `audit` and `recommend`: each item has the average law."),
+    ] = None,
+    as_logged: Annotated[
+        bool, option(None, "There, each item has what the log says of it, as 64 equally likely rates.", "--as-logged")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find copies in your log, and say what to run instead.
@@ -118,6 +126,8 @@ def log(
     With --known: 1 if a finding is not in it; a policy that is known to be exploitable does not count.
     """
     check_files(html, toml, drawn=False)
+    if as_logged and market_file is None:
+        raise LogError("expected --market-file FILE with --as-logged, got none; name the file")
     accepted = read_known(known)
     if settings and (policy is None or ":" in policy):
         raise LogError("expected --set with the name of a mechanism as --policy, got it without; leave it out")
@@ -161,6 +171,9 @@ def log(
             seed=seed, progress=tell, first=first,
         )  # fmt: skip
     study = study.accepting(accepted)
+    if market_file is not None:
+        save_market(study.market_file(as_logged), market_file)
+        study = replace(study, notes=(*study.notes, written(market_file, as_logged)))
     deliver(study, as_json, html, details=True)
     if toml is not None:
         write_terms(study.recommendation, toml)
@@ -210,6 +223,12 @@ def _terms(horizon: int | None, share: float | None, ledger: LedgerRows | None) 
         spec = ledger.spec
         terms = {"horizon": spec.horizon, "traffic": spec.horizon, "share": spec.share, "ends": spec.ends}
     return terms | {name: value for name, value in asked.items() if value is not None}
+
+
+def written(path: str, as_logged: bool) -> str:
+    """Say what each item of a market file has."""
+    what = "what the log says of it, as 64 equally likely rates" if as_logged else "the average law of 200 draws"
+    return f"{path} is the market of this log: each item has {what}"
 
 
 def exit_code(study: LogStudy) -> int:

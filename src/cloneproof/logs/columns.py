@@ -5,6 +5,8 @@ Recognised by their columns: the Open Bandit Dataset (`item_id`, `click`) and Op
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,16 +18,18 @@ GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "agent": (
         "agent", "agent_id", "advertiser", "advertiser_id", "provider", "provider_id", "creator", "creator_id",
         "seller", "seller_id", "vendor", "vendor_id", "merchant", "merchant_id", "publisher", "publisher_id", "owner",
-        "owner_id", "account", "account_id", "artist", "artist_id",
+        "owner_id", "account", "account_id", "artist", "artist_id", "shop", "shop_id", "store", "store_id", "brand",
+        "brand_id", "supplier", "supplier_id",
     ),
     "arm": (
         "arm", "arm_id", "campaign", "campaign_id", "ad", "ad_id", "creative", "creative_id", "item", "item_id",
-        "listing", "listing_id", "product", "product_id", "video", "video_id", "action",
+        "listing", "listing_id", "product", "product_id", "video", "video_id", "action", "model", "model_id",
     ),
     "reward": (
         "reward", "click", "clicked", "is_click", "clicks", "conversion", "converted", "rating",
     ),
-    "time": ("time", "timestamp", "ts", "datetime", "date", "event_time", "created_at"),
+    "time": ("time", "timestamp", "ts", "datetime", "date", "event_time", "created_at", "shown_at", "view_time"),
+    "arrival": ("click_time", "clicked_at", "reward_time", "rewarded_at", "conversion_time", "converted_at"),
     "count": ("impressions", "views", "shows", "rounds"),
     "total": ("clicks", "conversions", "reward_sum"),
 }  # fmt: skip
@@ -36,6 +40,7 @@ LIKELY_SEGMENTS: Final = (  # columns of which a note says whether rates differ 
 TITLES: Final = ("title", "name", "product", "headline", "text")  # columns of texts that name an item
 ROLES: Final = {
     "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time",
+    "arrival": "the time of the reward",
     "count": "the number of rounds of a row", "total": "the sum of its rewards", "segment": "the segment",
     "position": "the place",
 }  # fmt: skip
@@ -53,6 +58,7 @@ class LogColumns:
     agent: str | None = None
     reward: str | None = None
     time: str | None = None
+    arrival: str | None = None
     count: str | None = None
     total: str | None = None
     segment: tuple[str, ...] = ()
@@ -88,6 +94,7 @@ def chosen_columns(
     same: Sequence[str] = (),
     owners: bool = False,
     segment: Sequence[str] = (),
+    place: str = "FILE",
 ) -> LogColumns:
     """Return the columns by meaning: given ones must exist, the others are guessed.
 
@@ -116,18 +123,20 @@ def chosen_columns(
         return column
 
     wanted = ["arm"] if owners else ["agent", "arm"]
-    for role in wanted:
-        if role not in chosen and guess(role) is None:
-            raise LogError(_nothing_for(role, names))
+    missing = [role for role in wanted if role not in chosen and guess(role) is None]
     if "count" not in chosen and "reward" not in chosen:
         lower = {name.lower() for name in free}
         aggregated = all(lower & set(GUESSES[role]) for role in ("count", "total")) and "reward" not in lower
         if aggregated:
             guess("total"), guess("count")
         elif guess("reward") is None:
-            raise LogError(_nothing_for("reward", names))
+            missing.append("reward")
+    if missing:
+        raise LogError(_nothing_for(missing, names, free, {role: chosen[role] for role in given if given[role]}, place))
     if "time" not in chosen:
         guess("time")
+    if "time" in chosen:
+        guess("arrival")
     for name in segment:
         if named_column(names, ROLES["segment"], name) in chosen.values():
             raise LogError(f"expected segments of users, got {brief(name)}, which means something else; name another")
@@ -164,9 +173,30 @@ def _named(names: Sequence[str], given: Mapping[str, str | None]) -> dict[str, s
     return chosen
 
 
-def _nothing_for(role: str, names: Sequence[str]) -> str:
-    other = ", or whose arm it is by --owners FILE" if role == "agent" else ""
+def _nothing_for(
+    missing: Sequence[str], names: Sequence[str], free: Sequence[str], given: Mapping[str, str], place: str
+) -> str:
+    """Say which columns have no usual name, and the whole command with what they seem to be."""
+    meanings = [ROLES[role] for role in missing]
+    what = " and ".join([", ".join(meanings[:-1]), meanings[-1]] if len(meanings) > 1 else meanings)
+    left = list(free)
+    seems = {}
+    for role in missing:
+        likely = (name for usual in GUESSES[role] for name in left if _holds(usual, name))
+        seems[role] = next(likely, "COLUMN")
+        left = [name for name in left if name != seems[role]]
+    options = " ".join(f"--{role} {shlex.quote(name)}" for role, name in {**given, **seems}.items())
+    other = ", or say whose items they are by --owners FILE" if "agent" in missing else ""
     return (
-        f"expected a column for {ROLES[role]}, got none with a usual name; name it by "
-        f"--{role} COLUMN{other}; {listed_columns(names)}"
+        f"expected {'columns' if len(missing) > 1 else 'a column'} for {what}, got none with a usual name; try "
+        f"`cloneproof log {shlex.quote(place)} {options}`{other}; {listed_columns(names)}"
     )
+
+
+def _holds(usual: str, name: str) -> bool:
+    """Return whether a word of a name begins with a usual one.
+
+    >>> _holds("click", "was_clicked"), _holds("ad", "Ad-Nr"), _holds("ad", "loaded")
+    (True, True, False)
+    """
+    return any(word.startswith(usual) for word in re.split(r"[^a-z0-9]+", name.lower()))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -24,9 +25,9 @@ from cloneproof.audits.search_result import Witness
 from cloneproof.errors import CloneproofError
 from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.evaluation.reference import runs_of
+from cloneproof.logs.fit import FittedRates
 from cloneproof.logs.originals import LogOwner, by_segment
 from cloneproof.logs.policy_audit import PolicyAudit, affordable_horizon
-from cloneproof.logs.rates import FittedRates
 from cloneproof.market import Agent, Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms import Mechanism
@@ -102,11 +103,13 @@ def posterior_market(
     owners: Sequence[LogOwner], fits: Mapping[str, FittedRates], market: Market, points: int
 ) -> Market:
     """Return the fitted market with what the log says of each original, in each segment, as its prior."""
+    items = count()
 
-    def law(owner: LogOwner, original: int) -> Prior | dict[str, Prior]:
-        return by_segment({name: fitted.item(owner.name, original, points) for name, fitted in fits.items()})
+    def law() -> Prior | dict[str, Prior]:
+        item = next(items)
+        return by_segment({name: fitted.item(item, points) for name, fitted in fits.items()})
 
-    agents = [Agent(owner.name, prior=[law(owner, k) for k in range(len(owner.originals))]) for owner in owners]
+    agents = [Agent(owner.name, prior=[law() for _ in owner.originals]) for owner in owners]
     return market.with_agents(agents)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from cloneproof._lib.checks import known
 from cloneproof._lib.data import columns_of, fields_of, to_data
@@ -14,8 +15,11 @@ from cloneproof.errors import LogError
 from cloneproof.logs.attention import PlaceAttention
 from cloneproof.logs.columns import LogColumns
 from cloneproof.logs.faults import Fault
+from cloneproof.market.delays import Delays
 
 Moment = str | float | None
+EPOCH: Final = datetime(1970, 1, 1)
+SECONDS, MILLISECONDS = 1e8, 1e11  # numbers from these on are times since 1970
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ class Log(Tabular):
     attention : tuple of PlaceAttention
         The places of a page with their attention, where the log has places. A round of an arm is then a view in the
         first place: views count by their attention, rounded up to whole rounds, and rewards stay as counted.
+    delays : Delays, optional
+        How late rewards came, where the log has their times.
     """
 
     said_in = "log"
@@ -97,6 +103,7 @@ class Log(Tabular):
     places: tuple[str, ...] = ()
     segments: Mapping[str, tuple[LoggedArm, ...]] = field(default_factory=dict)
     attention: tuple[PlaceAttention, ...] = ()
+    delays: Delays | None = None
 
     def __repr__(self) -> str:
         return f"Log({self.rounds:,} rounds, {len(self.arms):,} arms of {len(self.agents):,} agents)"
@@ -136,6 +143,32 @@ class Log(Tabular):
         return tuple(sorted((min(place.attention, 1.0) for place in self.attention), reverse=True))
 
     @property
+    def span(self) -> tuple[datetime, datetime] | None:
+        """First and last time, where the log has times of a calendar: numbers count (milli)seconds since 1970."""
+        ends = [arm.first for arm in self.arms if arm.first is not None]
+        ends += [arm.last for arm in self.arms if arm.last is not None]
+        try:
+            moments = [moment_of(end) for end in ends]
+            return min(moments), max(moments)
+        except (ValueError, TypeError, OverflowError):
+            return None
+
+    @property
+    def dates(self) -> str:
+        """First and last day in words; nothing without times.
+
+        >>> arm = LoggedArm("ana", "a", 1, Fraction(0), Fraction(0), "2026-06-01 10:00:00", "2026-06-30 09:00:00")
+        >>> Log((arm,), 1, Fraction(0), Fraction(1), LogColumns("arm"), (), (), "").dates
+        '1 to 30 June 2026'
+        """
+        if self.span is None:
+            return ""
+        first, last = self.span
+        said = ["" if first.year == last.year else f" {first:%B %Y}", f" {first:%B}", ""]
+        begin = said[0] or said[1 + (first.month == last.month)]
+        return f"{first.day}{begin} to {last.day} {last:%B %Y}"
+
+    @property
     def left_out(self) -> int:
         """Number of rows that were left out."""
         return sum(fault.count for fault in self.faults if fault.unit != "arm")
@@ -158,7 +191,22 @@ class Log(Tabular):
             "arms": [_as_data(arm) for arm in self.arms],
             "segments": {name: [_as_data(arm) for arm in arms] for name, arms in self.segments.items()},
             "attention": to_data(self.attention),
+            "dates": self.dates,
+            "delays": to_data(self.delays),
         }
+
+
+def moment_of(value: str | float) -> datetime:
+    """Return a time of the calendar.
+
+    >>> moment_of("2026-06-01 10:00:00").hour, moment_of(1_780_000_000).year, moment_of(1_780_000_000_000).year
+    (10, 2026, 2026)
+    """
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).replace(tzinfo=None)
+    if value < SECONDS:
+        raise ValueError("a counter")
+    return EPOCH + timedelta(seconds=value if value < MILLISECONDS else value / 1000)
 
 
 def _as_data(arm: LoggedArm) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
 import numpy as np
 from scipy.special import chdtrc
 
 from cloneproof._lib.arrays import joined
+from cloneproof.logs.fit import FittedRates, fit_rates
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.market.priors import Prior
 from cloneproof.same.links import FALSE_SHARE, ClicksAndViews, Links, links_of
@@ -247,6 +248,26 @@ def studied_segments(log: Log) -> dict[str, Log]:
         pooled[arm.place] = replace(before, **sums)
     rest = {f"{len(names) - len(kept)} others": tuple(pooled[place] for place in sorted(pooled))} if pooled else {}
     return segments | {name: replace(segments[kept[0]], arms=arms) for name, arms in rest.items()}
+
+
+def fit_owners(rated: Sequence[LogOwner], studied: Sequence[LogOwner], log: Log, seed: int = 0) -> FittedRates:
+    """Fit the law of rates to the originals of all owners, and draw the rates of the studied ones."""
+    groups = segment_originals(rated, log)
+    sums = [_pooled(arms) for own in groups.values() for arms in own]
+    first = dict(zip(groups, accumulate((len(own) for own in groups.values()), initial=0), strict=False))
+    asked = [first[owner.name] + k for owner in studied for k in range(len(owner.originals))]
+    return fit_rates([earned for earned, _ in sums], [served for _, served in sums], asked, seed)
+
+
+def _pooled(arms: Sequence[LoggedArm]) -> tuple[float, float]:
+    """Return how many of the rewards of one original are 1, and how many binary rewards they are worth."""
+    rounds = sum(arm.rounds for arm in arms)
+    if not rounds:
+        return 0.0, 0.0
+    mean = float(sum(arm.total for arm in arms) / rounds)
+    variance = float(sum(arm.squares for arm in arms) / rounds) - mean * mean
+    worth = min(max(mean * (1 - mean) / variance, 1.0), 1e3) if variance > 1e-9 else 1.0
+    return mean * rounds * worth, rounds * worth
 
 
 def segment_originals(owners: Sequence[LogOwner], log: Log) -> dict[str, list[tuple[LoggedArm, ...]]]:

@@ -10,6 +10,8 @@ from functools import partial
 from os import PathLike
 from typing import Any, Final
 
+import numpy as np
+
 from cloneproof._lib.checks import count as checked_count
 from cloneproof._lib.checks import is_one_line
 from cloneproof._lib.sources import TWICE, LogSource, log_source
@@ -17,7 +19,7 @@ from cloneproof.errors import LogError, OutOfTimeError, brief
 from cloneproof.logs.attention import PlaceAttention, by_attention
 from cloneproof.logs.columns import LIKELY_SEGMENTS, LogColumns, chosen_columns
 from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
-from cloneproof.logs.log import Log, LoggedArm, Moment
+from cloneproof.logs.log import MILLISECONDS, SECONDS, Log, LoggedArm, Moment
 from cloneproof.logs.statistics import (
     KEYS,
     ArmSums,
@@ -28,6 +30,7 @@ from cloneproof.logs.statistics import (
     exactness,
     key_of,
 )
+from cloneproof.market.delays import Delays, delays_of
 from cloneproof.runs.deadline import Deadline
 
 LONGEST_NAME: Final = 1000  # letters of an agent's or arm's name
@@ -156,7 +159,12 @@ def read_log(
     table = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
     given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "count": count}
     columns = chosen_columns(
-        list(table.columns), given | {"total": total, "position": position}, same, owners is not None, segment
+        list(table.columns),
+        given | {"total": total, "position": position},
+        same,
+        owners is not None,
+        segment,
+        str(table.files[0]) if len(table.files) == 1 else "FILE",
     )
     for name in columns.names:
         if table.columns[name].type == TWICE:
@@ -196,6 +204,10 @@ def _read(
         kind = "an arm with two agents (or are names unique only inside an agent? then --local-arms)"
         faults.append(Fault(kind, len(several), "arm", brief(min(several))))
         arms = [arm for arm in arms if arm.arm not in several]
+    if owners is not None:
+        known = {arm.arm for arm in arms} | several | {str(own.arm) for own in sums}
+        none = Fraction(0)
+        arms += [LoggedArm(owner, name, 0, none, none) for name, owner in owners.items() if name not in known]
     segments = _segments(in_segments, {arm.place for arm in arms}, log)
     if not rows and not faults:
         raise LogError("expected a log with rows, got a header and none below it; write the rows first")
@@ -216,7 +228,24 @@ def _read(
         places=tuple(str(file) for file in source.files),
         segments=segments,
         attention=places,
+        delays=_delays(log),
     )
+
+
+def _delays(log: LogRows) -> Delays | None:
+    """Return the law of the delays of rewards, if the log tells when they came."""
+    if log.time is None or log.arrival is None or log.columns.aggregated:
+        return None
+    calendar = "TIMESTAMP" in log.time
+    ends = [f"epoch({sql})" if calendar else f"CAST({sql} AS DOUBLE)" for sql in (log.time, log.arrival)]
+    rows = log.valid(log.source.rows, shown=ends[0], came=ends[1])
+    moments = np.array(
+        log.source.query(f"SELECT shown, came FROM {rows} WHERE r > {float(log.scale.low)!r} AND came >= shown")
+    )
+    if not len(moments) or (not calendar and moments.min() < SECONDS):
+        return None
+    hour = 3600.0 if calendar or moments.max() < MILLISECONDS else 3.6e6
+    return delays_of(*(moments.T / hour).tolist())
 
 
 def _segments(

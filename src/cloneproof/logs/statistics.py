@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from cloneproof._lib.sources import LogColumn, LogSource
+from cloneproof._lib.sources import LogColumn, LogSource, text_literal
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.columns import LogColumns
 from cloneproof.market.positions import MOST_PLACES
@@ -22,6 +22,7 @@ from cloneproof.market.positions import MOST_PLACES
 WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN")
 NUMBERS: Final = (*WHOLE, "HUGEINT", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
 KEYS: Final = (*NUMBERS, "VARCHAR", "UUID", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "ENUM")
+WORDS: Final = {"yes": 1, "true": 1, "y": 1, "t": 1, "no": 0, "false": 0, "n": 0, "f": 0}  # for numbers
 ROUNDED: Final = 1e-4  # rounding error of a decimal number in binary form, in ticks
 CROSSED: Final = " / "  # between the parts of a segment of several columns
 NEAR: Final = 2**31  # whole numbers up to this have products of 64 bits
@@ -60,13 +61,14 @@ class ArmSums:
 
 
 def number_of(column: LogColumn, what: str) -> str:
-    """Return a column as a number; NULL if it is not one."""
+    """Return a column as a number, yes and true as 1 and no and false as 0; NULL if it is nothing of these."""
     if column.kind == "BOOLEAN":
         return f"CAST({column.sql} AS TINYINT)"
     if column.kind in NUMBERS:
         return column.sql if column.kind in WHOLE else f"CAST({column.sql} AS DOUBLE)"
     if column.kind == "VARCHAR":
-        return f"TRY_CAST({column.sql} AS DOUBLE)"
+        words = " ".join(f"WHEN {text_literal(word)} THEN {value}" for word, value in WORDS.items())
+        return f"coalesce(TRY_CAST({column.sql} AS DOUBLE), CASE lower(trim({column.sql})) {words} END)"
     raise LogError(f"expected numbers for {what}, got a column of type {column.type}; name another one")
 
 
@@ -125,7 +127,7 @@ class LogRows:
         self.segment = f" || {CROSSED!r} || ".join(parts) or "NULL"
         self.reward = reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
         self.whole = value.kind in WHOLE and max(abs(low), abs(high)) < NEAR
-        self.count, self.time, self.position = "1", None, "NULL"
+        self.count, self.time, self.arrival, self.position = "1", None, None, "NULL"
         self.checks: list[RowCheck] = []
         if columns.agent is not None:
             self._check("no agent", f"({self.agent}) IS NOT NULL", columns.agent)
@@ -143,6 +145,8 @@ class LogRows:
             self.time = time_of(by_name[columns.time], source)
             if self.time is not None:
                 self._check("a time that is none", f"({self.time}) IS NOT NULL", columns.time)
+        if columns.arrival is not None and self.time is not None:
+            self.arrival = time_of(by_name[columns.arrival], source)
         if columns.position is not None:
             if scale.low != 0:
                 raise LogError(

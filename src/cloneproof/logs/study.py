@@ -1,7 +1,7 @@
 """Study of a log: who seems to copy, what it pays under a policy, and what to run instead.
 
 1. Arms that look like one item by texts (`same`), and owners and originals from them (`originals`).
-2. The law of rates fitted to what the originals earned (`rates`), and the market of them over the log's traffic.
+2. The law of rates fitted to what the originals earned (`fit`), and the market of them over the log's traffic.
 3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market.
 4. What to run instead, and what that costs.
 """
@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -21,42 +21,41 @@ from cloneproof._lib.findings import NamedFinding, WithFindings
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError
-from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.evaluation.search import Search
 from cloneproof.logs.copy_worth import CopyWorth, by_copies_of_log, posterior_market, worth_of_copies
+from cloneproof.logs.drawn import DrawnCost, DrawnMarket
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import (
     LogOwner,
     Lookalikes,
     by_segment,
+    fit_owners,
     fitted_owners,
     log_owners,
     lookalikes,
     named_links,
-    segment_originals,
     studied_owners,
     studied_segments,
     studied_words,
 )
 from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
-from cloneproof.logs.rates import FittedRates, fit_rates
 from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends, check_no_positions
 from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.mechanisms.terms import Terms, check_takes
 from cloneproof.runs.deadline import Deadline, interrupts_raised
-from cloneproof.runs.estimate import Estimate
 from cloneproof.same.links import Links
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
 QUICK: Final = 10.0  # seconds of counted work, if no limit is given
 LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is given: sampling needs many runs
-WORTH, ADVISED, AUDITED, COSTED = 0.4, 0.4, 0.2, 0.2  # largest share of the time for each question
+WORTH, ADVISED, AUDITED = 0.4, 0.4, 0.2  # largest share of the time for each question
 LISTED: Final = 4.0  # of so many parts of the time left, titles are compared within one at most
-FEW, MANY = 16, 64  # rates of an item that the log makes equally likely: where laws are computed, and for sampling
+LOGGED: Final = 64  # rates of an item that the log makes equally likely, in a market file
+FEW: Final = 16  # rates of an item that the log makes equally likely, where laws are computed
 WITH_TABLE: Final = 1.7  # work of a recommendation with its table, in units of its limit
-COST_RUNS: Final = 1000  # of the advice with the items of the log, at most
+UNSEEN: Final = "no items are assumed that were never shown: --owners FILE may name them"
 LEAST_SECONDS: Final = 0.3  # seconds without which a question is not begun
 
 
@@ -73,8 +72,9 @@ class LogStudy(WithFindings):
     worth           what the copies in the log are worth to their owners under the policy, the most arms too many first
     verdict         whether the policy pays for copies in the fitted market, and the deviation that shows it
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
-    cost            what the recommended mechanism loses there with the log's own items; the recommendation itself is
-                    for a fresh market, of new items whose rates have the fitted law
+    drawn           the market of its items, drawn 200 times from what the log leaves open
+    cost            what the recommended mechanism loses there with the log's own items
+    fresh_cost      the same with new items, as next season's
     same            what is one item by its texts: links with their reasons, and how many of them are wrong
     notes           further remarks
     left            questions for which there was no time
@@ -86,6 +86,7 @@ class LogStudy(WithFindings):
     alike: tuple[Lookalikes, ...]
     owners: tuple[LogOwner, ...]
     market: Market
+    drawn: DrawnMarket
     policy: str
     notes: tuple[str, ...]
     left: tuple[str, ...]
@@ -95,7 +96,8 @@ class LogStudy(WithFindings):
     worth: Sequence[CopyWorth] = ()
     verdict: PolicyAudit | None = None
     recommendation: Recommendation | None = None
-    cost: Estimate | None = None
+    cost: DrawnCost | None = None
+    fresh_cost: DrawnCost | None = None
 
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
@@ -118,6 +120,18 @@ class LogStudy(WithFindings):
         pays = self.verdict is not None and self.verdict.verdict == "exploitable"
         return (*items, *([NamedFinding("policy", (self.policy,))] if pays else []))
 
+    def market_file(self, as_logged: bool = False) -> Market:
+        """Return the market of the log's rounds, each item with the average law of the draws, or as the log says of it.
+
+        What the log says of an item is `LOGGED` equally likely points of its posterior.
+        """
+        drawn = self.drawn
+        return posterior_market(self.owners, drawn.fits, drawn.market, LOGGED) if as_logged else drawn.market
+
+    @property
+    def _costs(self) -> dict[str, DrawnCost | None]:
+        return {"cost": self.cost, "fresh_cost": self.fresh_cost}
+
     def to_dict(self) -> dict[str, Any]:
         columns = ("account", "owner", "rounds", "paid")
         return {
@@ -126,12 +140,13 @@ class LogStudy(WithFindings):
             "alike": to_data(self.alike),
             **(fields_of(self.market, "segments") if self.log.segments else {}),
             **fields_of(self.market, "horizon", "share"),
-            "priors": {agent.name: agent.laws[0].to_dict() for agent in self.market.agents},
+            "rates": self.drawn.rates(self.log),
+            "families": {name: fit.families for name, fit in self.drawn.fits.items()},
             "originals": {owner.name: len(owner.originals) for owner in self.owners},
             "policy": self.policy or None,
             **fields_of(self, "worth", "verdict"),
             "recommendation": to_data(self.recommendation),
-            "cost_with_these_items": to_data(self.cost),
+            **{name: None if own is None else to_data(own._asdict()) for name, own in self._costs.items()},
             "accounts": [dict(zip(columns, row, strict=True)) for row in self.accounts],
             "same": fields_of(self.same, "expected_wrong", "rests_on") | {"links": len(self.same.named)},
             **fields_of(self, "notes", "left", "interrupted"),
@@ -175,29 +190,30 @@ def study_log(
         everybody = log_owners(log, alike)
         owners = studied_owners(everybody)
         notes = [*log.notes, *studied_words(owners, everybody)]
+        notes += [] if log.columns.agent is None else [UNSEEN]
         positions = _page(log, notes)
         served = sum(owner.rounds for owner in owners) / (sum(positions or ()) or 1.0)
         rounds = traffic or max(round(served), len(owners))
         chosen = min(rounds, LONGEST) if horizon is None else horizon
         tell(1, 5, "fitting priors")
         rated = fitted_owners(everybody, owners)
-        groups = {name: segment_originals(rated, own) for name, own in segments.items()}
-        fits = {name: fit_rates(own) for name, own in groups.items()}
-        law = by_segment({name: fitted.law for name, fitted in fits.items()})
+        fits = {name: fit_owners(rated, owners, own, seed) for name, own in segments.items()}
+        law = by_segment({name: fitted.prior for name, fitted in fits.items()})
         agents = [Agent(owner.name, len(owner.originals), law) for owner in owners]
         terms: dict[str, Any] = {
             "ends": ends,
             "segments": {name: own.rounds / log.rounds for name, own in parts.items()},
+            "delays": log.delays or "none",
         }
         market = Market(agents, chosen, share, **terms, positions=positions)
         if not _takes(policy, market, notes):
             market = Market(agents, chosen, share, **terms)
         context = _StudyContext(market, policy, owners, tolerance, seed, clock, notes, left, tell)
         answers: dict[str, Any] = {}  # by the names of LogStudy's fields
+        drawn = DrawnMarket(Market(agents, rounds, share, **terms, positions=positions), fits, seed)
         try:
-            whole = Market(agents, rounds, share, **terms, positions=positions)
             longest = rounds if horizon is None else chosen
-            _answer(context, answers, whole, longest, fits)
+            _answer(context, answers, drawn, longest)
             interrupted = False
         except KeyboardInterrupt:
             interrupted = True
@@ -209,7 +225,8 @@ def study_log(
             )
         tell(5, 5, "done")
         return LogStudy(
-            log, alike, owners, market, name, tuple(notes), tuple(left), clock.elapsed, interrupted, same, **answers,
+            log, alike, owners, market, drawn, name, tuple(notes), tuple(left), clock.elapsed, interrupted, same,
+            **answers,
         )  # fmt: skip
 
 
@@ -240,20 +257,21 @@ def _takes(policy: StudiedPolicy, market: Market, notes: list[str]) -> bool:
 def _answer(
     context: _StudyContext,
     answers: dict[str, Any],
-    whole: Market,
+    drawn: DrawnMarket,
     longest: int,
-    fits: Mapping[str, FittedRates],
 ) -> None:
-    """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
+    """Fill in the answers, one after the other."""
     mechanism, worth = None if context.policy is None else context.mechanism, list[CopyWorth]()
     if mechanism is not None and any(owner.copied for owner in context.owners):
         context.tell(2, 5, "what the copies earned")
-        answers["worth"] = worth = _worths(context, longest, fits)
+        answers["worth"] = worth = _worths(context, longest, drawn)
     context.tell(3, 5, "what to run")
-    answers["recommendation"] = advised = _advised(context, whole)
+    answers["recommendation"] = advised = _advised(context, drawn.market)
     if advised is not None and advised.interrupted:
         raise KeyboardInterrupt
-    answers["cost"] = _cost_with_these_items(context, advised, fits)
+    if advised is not None and advised.ranked:
+        advice = advised.choice.mechanism
+        answers["cost"], answers["fresh_cost"] = (drawn.cost(advice, fresh) for fresh in (False, True))
     if mechanism is not None:
         context.tell(4, 5, "auditing the policy")
         answers["verdict"] = verdict = by_copies_of_log(worth, context.owners, context.market, context.tolerance)
@@ -291,12 +309,12 @@ class _StudyContext:
         return max(self.clock.within(share * (self.clock.budget or 0.0)), 0.0)
 
 
-def _worths(context: _StudyContext, longest: int, fits: Mapping[str, FittedRates]) -> list[CopyWorth]:
+def _worths(context: _StudyContext, longest: int, drawn: DrawnMarket) -> list[CopyWorth]:
     """Return what the copies in the log are worth under the policy."""
     if context.seconds(WORTH) < LEAST_SECONDS or context.policy is None:
         context.leave("what the copies earned")
         return []
-    after = posterior_market(context.owners, fits, context.market, FEW).with_horizon(longest)
+    after = posterior_market(context.owners, drawn.fits, context.market, FEW).with_horizon(longest)
     with Deadline(context.seconds(WORTH)).for_engines():
         return worth_of_copies(
             after, context.policy, context.owners, context.seconds(WORTH), context.seed, context.market.horizon
@@ -331,20 +349,4 @@ def _advised(context: _StudyContext, market: Market) -> Recommendation | None:
             return recommend(market, search=Search(seconds=seconds / WITH_TABLE, seed=context.seed))
     except CloneproofError as refusal:
         context.notes.append(f"nothing is recommended: {refusal}")
-        return None
-
-
-def _cost_with_these_items(
-    context: _StudyContext, advised: Recommendation | None, fits: Mapping[str, FittedRates]
-) -> Estimate | None:
-    """Return the regret of the recommended mechanism if each item has a rate as the log says of it."""
-    if advised is None or not advised.ranked:
-        return None
-    here = posterior_market(context.owners, fits, advised.market, MANY)
-    seconds = max(context.seconds(COSTED), LEAST_SECONDS)
-    search = Search(seconds=seconds, runs=COST_RUNS, seed=context.seed, bounds="asymptotic")
-    try:
-        return evaluate(here, advised.choice.mechanism, engine="runs", search=search).regret
-    except CloneproofError as refusal:
-        context.notes.append(f"what the advice costs with the items of this log is not known: {refusal}")
         return None

@@ -384,7 +384,11 @@ class Uniform:
         return (self.low + self.high) / 2
 
     def quantile(self, u: float) -> float:
-        return min(self.low + (self.high - self.low) * u, self.high)
+        return float(self.quantiles(u))
+
+    def quantiles(self, u: Any) -> Any:  # noqa: ANN401 (a number, or an array of them)
+        """Return the value at each level."""
+        return np.minimum(self.low + (self.high - self.low) * u, self.high)
 
     def discretised(self, n: int) -> Discrete:
         """Return the midpoints of n bins of equal length, each with probability 1/n; keeps the mean up to rounding.

@@ -37,6 +37,7 @@ def _reading(log: Log) -> Iterable[SectionPart]:
     said = {role: " x ".join(name) if isinstance(name, list) else name for role, name in log.columns.to_dict().items()}
     used = ", ".join(f"{role}: {name}" for role, name in said.items() if name and role != "same")
     facts = {
+        **({"dates": log.dates} if log.dates else {}),
         "rows": f"{log.rows:,}",
         "left out": f"{log.left_out:,} rows",
         "columns": used,
@@ -101,6 +102,8 @@ def _items(log: Log) -> Iterable[SectionPart]:
 def _row(arm: LoggedArm, log: Log) -> tuple[str, ...]:
     """Return a row with Wilson's 95 % interval, which is too wide for rewards less spread than 0 and 1."""
     n, p = arm.rounds, arm.mean
+    if not n:
+        return shorten(arm.arm, LONGEST_NAME), shorten(arm.agent, LONGEST_NAME), "0", "", "", ""
     centre = (p + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
     half = Z95 * math.sqrt(p * (1 - p) / n + Z95**2 / (4 * n * n)) / (1 + Z95**2 / n)
     ends = centre - half if p else 0.0, centre + half if p < 1 else 1.0

@@ -13,6 +13,7 @@ from typing import Final
 
 from cloneproof._lib.sections import Paragraph, Points, Result, Section, SectionPart, Table
 from cloneproof.logs.copy_worth import CopyWorth
+from cloneproof.logs.drawn import DrawnCost
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import ONE_ITEM_SPREAD, UNLIKELY, Lookalikes, studied_segments
 from cloneproof.logs.policy_audit import PolicyAudit
@@ -152,7 +153,7 @@ def _policy_words(study: LogStudy) -> str:
     run = ""
     if advised is not None and advised.ranked and not advised.unsettled:
         where = "in a fresh market of such items" if study.cost is None else "with these items"
-        loses = rounded(_scaled(study.cost or advised.cost, study).value)
+        loses = rounded(_scaled(advised.cost if study.cost is None else study.cost.lost, study).value)
         loses = f"{loses} {_unit(study)} in {advised.market.horizon:,} rounds {where}"
         run = f" To run{' instead' if study.policy else ''}: {advised.choice.name}, which loses {loses}."
         run = run if advised.fits else f" Nothing clone-proof fits: {advised.choice.name} would lose {loses}."
@@ -357,11 +358,16 @@ def _cost(study: LogStudy) -> str:
     advised, unit = study.recommendation, _unit(study)
     if advised is None or not advised.ranked or advised.unsettled:
         return ""
-    fresh, rounds = _amount(advised.cost, study), advised.market.horizon
-    if study.cost is None:
-        return f"It loses {fresh} {unit} over {rounds:,} rounds of a fresh market: new items, rates of the fitted law."
+    if study.cost is None or study.fresh_cost is None:
+        return ""
+    here, fresh = (_lost(own, study) for own in (study.cost, study.fresh_cost))
     return (
-        f"It loses {_amount(study.cost, study)} {unit} over {rounds:,} rounds with the items of this log, each with a "
-        f"rate as the log says of it. In a fresh market, of as many new items with rates of the fitted law, it loses "
-        f"{fresh}, and all that follows is for such a market. Errors are those of sampling; the fit has its own."
+        f"With the items of this log it loses {here} {unit} of what knowing every item's rate would earn in its "
+        f"{advised.market.horizon:,} rounds; with as many new items, as next season's, {fresh}. Both hold with 90 %, "
+        "with what the log leaves open. All that follows is for new items."
     )
+
+
+def _lost(cost: DrawnCost, study: LogStudy) -> str:
+    lost, part = _scaled(cost.lost, study), cost.part
+    return f"{rounded(lost.value)} ({rounded(lost.low)} to {rounded(lost.high)}; {part.value:.1%})"

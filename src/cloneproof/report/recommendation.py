@@ -467,6 +467,8 @@ def _law_words(prior: Prior) -> str:
     '0.9 Beta(2, 98) + 0.1 Beta(20, 180)'
     """
     if isinstance(prior, Mixture):
+        if len(prior.parts) > MOST_VALUES:
+            return f"a mixture of {len(prior.parts)} laws"
         return " + ".join(f"{weight:g} {_law_words(part)}" for weight, part in prior.parts)
     parameters = next(iter(prior.to_dict().values()))
     numbers = ", ".join(f"{parameter:g}" for parameter in parameters) if isinstance(parameters, Sequence) else ""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
+from cloneproof._lib.arrays import FloatArray
 from cloneproof.errors import EngineError
 from cloneproof.market.market import FullCopies, Market, Means
 
@@ -27,6 +31,11 @@ class Job:
     seed: int = 0
     strata: tuple[Means, ...] = ()
     rough: bool = False
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """Means of each stratum, agent by agent."""
+        return np.array([[mean for agent in self.market.agents for mean in own[agent.name]] for own in self.strata])
 
     @property
     def arms(self) -> int:

@@ -45,8 +45,7 @@ def run_streams(seed: int, first: int, count: int) -> WordArray:
 def means_of_runs(job: Job, first: int, count: int) -> FloatArray:
     """Return runs x originals (agent by agent), drawn from the priors or taken from the strata."""
     if job.strata:
-        rows = [[mean for agent in job.market.agents for mean in s[agent.name]] for s in job.strata]
-        return np.asarray(np.array(rows)[np.arange(first, first + count) % len(rows)])
+        return np.asarray(job.rows[np.arange(first, first + count) % len(job.rows)])
     streams = words(run_streams(job.seed, first, count), MEANS_STREAM)
     columns = []
     for i, agent in enumerate(job.market.agents):
