@@ -18,7 +18,7 @@ from cloneproof.logs.copy_worth import worth_of_copies
 from cloneproof.logs.originals import log_owners, lookalikes, named_links, studied_owners, studied_words
 from cloneproof.logs.policy_audit import affordable_horizon, audit_policy
 from cloneproof.logs.study import study_log
-from cloneproof.mechanisms.bandits.blocks import ERROR
+from cloneproof.mechanisms.bandits.kernel import BIAS
 from cloneproof.report.page import html_page
 from cloneproof.report.words import rounded
 from support.clocks import ticking
@@ -174,7 +174,7 @@ def test_thompson_is_valued_over_the_whole_log_in_blocks():
     (worth,) = valued(lamps(10**7), cp.mechanism("thompson"), 1.0)
     assert worth.horizon == 60_000_000
     assert worth.in_blocks
-    assert worth.gain.error > ERROR * worth.copied.value  # what blocks change is part of the bounds
+    assert worth.gain.error > BIAS * worth.copied.value  # what blocks change is part of the bounds
     value, low, high = worth.of_log
     assert low <= value <= high <= worth.earned == 2_000_000
 

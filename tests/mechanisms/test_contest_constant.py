@@ -18,7 +18,7 @@ def regrets(market, made, runs):
     return runs_of(market, made, full_copies(market.agents, None), 5)(0, runs).regret
 
 
-@pytest.mark.parametrize(("market", "runs", "most"), [(EIGHT, 100, 0.65), (TWENTY, 150, 0.55)][: 1 + LONG])
+@pytest.mark.parametrize(("market", "runs", "most"), [(EIGHT, 1000, 0.65), (TWENTY, 600, 0.55)][: 1 + LONG])
 def test_tuned_constants_cost_much_less_than_the_usual_one(market, runs, most):
     """In the same worlds, by five standard errors of the difference."""
     tuned, usual = (

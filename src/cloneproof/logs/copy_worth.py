@@ -3,7 +3,7 @@
 What copies earned is compared with registering each item once. Each original's prior is its posterior after the log;
 everybody registers what the log shows, and only the owner in question registers each original once instead, over the
 same rounds. Exact over the log's own rounds if the closed form applies. Else sampled with common random numbers: over
-the log's rounds, Thompson sampling by blocks of them (`posterior_blocks`); or over as many as time allows.
+the log's rounds, bandits by blocks of them; or over as many as time allows.
 """
 
 from __future__ import annotations

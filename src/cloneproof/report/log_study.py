@@ -18,7 +18,7 @@ from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import ONE_ITEM_SPREAD, UNLIKELY, Lookalikes, studied_segments
 from cloneproof.logs.policy_audit import PolicyAudit
 from cloneproof.logs.study import LogStudy
-from cloneproof.mechanisms.bandits.blocks import ERROR
+from cloneproof.mechanisms.bandits.kernel import BIAS
 from cloneproof.report.log import LONGEST_NAME, log_words
 from cloneproof.report.words import (
     FIXED,
@@ -309,7 +309,7 @@ def _worth(study: LogStudy) -> Iterator[SectionPart]:
     if any(worth.in_blocks for worth in study.worth):
         yield Paragraph(
             f"Rounds were played in blocks, in which {study.policy} does not learn. On average over ten "
-            f"markets that changed less than {ERROR:.0%} of the {unit}, which the bounds allow for.",
+            f"markets that changed less than {BIAS:.0%} of the {unit}, which the bounds allow for.",
             role="note",
         )
     yield Paragraph(

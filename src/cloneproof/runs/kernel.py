@@ -175,16 +175,17 @@ def arm_table(job: Job, flat: bool) -> ArmTable:
 class RunResults(NamedTuple):
     """Of each run of a chunk: what every agent is paid before the share, and the views of each original in each place.
 
-    Without positions there is one place, and a pull is a view. A run that the kernel cannot play has payoffs of NaN.
+    Without positions there is one place, and a pull is a view; of a random end that is integrated out, a part of one.
+    A run that the kernel cannot play has payoffs of NaN.
     """
 
     payoff: FloatArray
-    views: IntArray
+    views: FloatArray
 
     @classmethod
     def empty(cls, job: Job, runs: int) -> RunResults:
         market = job.market
-        views = np.zeros((runs, market.originals, max(1, len(market.places))), np.int64)
+        views = np.zeros((runs, market.originals, max(1, len(market.places))))
         return cls(np.zeros((runs, len(market.agents))), views)
 
     def outcomes(self, job: Job, means: FloatArray) -> Outcomes:

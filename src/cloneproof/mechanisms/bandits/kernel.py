@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from cloneproof.mechanisms.bandits.blocks import posterior_blocks
 from cloneproof.mechanisms.bandits.rule import IndexKind, PriorityInputs, Rule
 from cloneproof.mechanisms.committing.committing import plain_epochs
 from cloneproof.runs.job import Job
@@ -23,6 +24,7 @@ from cloneproof.runs.native.records import (
     family_record,
     logarithm_table,
     native_kernel,
+    rounds_of,
     start_seconds,
     unit_of,
     ziggurat,
@@ -39,6 +41,17 @@ UsualBandit = Literal["ucb", "thompson", "epsilon-greedy"]
 LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
 MOST_LEADING: Final = 100_000  # arms of UCB
 MOST_PAGES: Final = 10**8  # that are stepped one by one
+LONG: Final = 10_000  # rounds from which blocks are played
+BIAS: Final = 0.02
+BLOCKS: Final = {
+    ("ucb",): (50, 0.01),
+    ("kl-ucb",): (50, 0.01),
+    ("ucb", "ucb"): (50, 0.01),
+    ("posterior",): (50, BIAS),
+    ("posterior", "posterior"): (16, BIAS),
+}
+"""Of the levels of a bandit that is played in blocks: the part of its rounds that a block is (`bandit_blocks.h`), and
+the bias of costs and gains, as measured."""
 USES_LOGARITHM: Final = ("ucb", "kl-ucb", "own")  # or may, as a user's function
 LOOKS_NS: Final = {
     "ucb": (20.0, 4.0, 15.0),
@@ -58,19 +71,44 @@ def bandit_kernel(mechanism: Mechanism, job: Job) -> Kernel | None:
     None where a rule or a family of rewards is not known and does not compile.
     """
     known = all(rule.index in KINDS and not rule.siblings for rule in mechanism.rules)
-    if job.market.ends == "at-random" or not known or not mechanism.counts_all:
+    if not known or not mechanism.counts_all:
         return None
+    in_blocks = blocked(mechanism, job) if job.rough and job.market.horizon >= LONG else None
+    if in_blocks is not None or job.market.ends == "at-random":
+        return in_blocks
     if job.market.places:
         return ranked_pages(mechanism, job)
-    in_blocks = posterior_blocks(mechanism, job) if job.rough else None
-    if in_blocks is not None:
-        return in_blocks
     family = job.market.family
     ours = [rule for rule in mechanism.rules if rule.index == "own"]
     makes: list[Callable[[], object]] = [partial(own.compiled_rule, _looked(rule)) for rule in ours]
     if family.law == "own":
         makes.append(partial(own.compiled_quantile, family.quantile, family.parameters))
     return stepping(mechanism, job) if all(map(own.compiles, makes)) else None
+
+
+def blocked(mechanism: Mechanism, job: Job) -> Kernel | None:
+    """Return what plays rounds in blocks, of bandits and rewards for which its bias was measured; None for others."""
+    market, levels = job.market, tuple(rule.index for rule in mechanism.rules)
+    plain = mechanism.never_clears and not any(rule.commits or rule.draws for rule in mechanism.rules)
+    if not plain or levels not in BLOCKS or market.family.law != "coin" or market.places or market.late:
+        return None
+    part, bias = BLOCKS[levels]
+    at_random = market.ends == "at-random"
+    records = partial(_blocked_records, mechanism, job, part)
+    blocks = part * (1 + math.log(max(1, market.horizon / part)))
+    seconds = start_seconds(job) + blocks * job.arms * (1e-6 if "posterior" in levels else 1e-7)
+    card = NOT_ON_CARDS if at_random else card_plan(mechanism, job)
+    return replace(native_kernel("blocks of rounds", "play_blocked", job, records, seconds, card), bias=bias)
+
+
+def _blocked_records(mechanism: Mechanism, job: Job, part: int) -> tuple[KernelRecord, KernelRecord]:
+    """Return the arms and `BlockedPlan` of `bandit_blocks.h`."""
+    rules = [rule_record(rule, job, table=False) for rule in mechanism.rules]
+    last, stays = rounds_of(job)
+    plan = record(
+        "BlockedPlan", horizon=last, flat=mechanism.flat, part=part, stays=stays, upper=rules[0], lower=rules[-1]
+    )
+    return arms_record(job, mechanism.flat), plan
 
 
 def stepping(mechanism: Mechanism, job: Job) -> Kernel:
@@ -136,7 +174,7 @@ def _looked(rule: Rule) -> own.Looked:
     return own.Looked(PriorityInputs, rule.priority, bound, rule.exceeds, rule.parameters)
 
 
-def rule_record(rule: Rule, job: Job) -> KernelRecord:
+def rule_record(rule: Rule, job: Job, table: bool = True) -> KernelRecord:
     """Return `RuleNumbers` of `rules.h`. Rounds of exploration are cut at T + 1, which changes no run."""
     horizon, mine = job.market.horizon, rule.index == "own"
     one, other = [*([] if mine else rule.parameters), *([1.0, 1.0] if rule.index == "posterior" else [0.0, 0.0])][:2]
@@ -155,7 +193,7 @@ def rule_record(rule: Rule, job: Job) -> KernelRecord:
         unit=unit_of(job),
         horizon=horizon,
         coins=job.market.family.law == "coin",
-        logarithms=logarithm_table(horizon) if rule.index in USES_LOGARITHM else np.zeros(0),
+        logarithms=logarithm_table(horizon) if table and rule.index in USES_LOGARITHM else np.zeros(0),
         ziggurat=ziggurat() if rule.index == "posterior" else np.zeros(0),
         priority=priority,
         bound=bound,

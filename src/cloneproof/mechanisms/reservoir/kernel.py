@@ -24,6 +24,7 @@ from cloneproof.runs.native.records import (
     arrivals_record,
     family_record,
     native_kernel,
+    rounds_of,
     start_seconds,
     unit_of,
 )
@@ -88,10 +89,12 @@ def _records(mechanism: Mechanism, job: Job, blocks: bool) -> tuple[KernelRecord
     most = market.horizon + 1 if market.ends == "at-horizon" else LONGEST_END * market.horizon
     least = judge.parameters[0] if rule.commits else math.inf
     bar = mechanism.bar
+    last, stays = rounds_of(job) if blocks and mechanism.flat else (market.horizon, 0.0)
     plan = record(
         "SlotPlan",
-        horizon=market.horizon,
-        at_random=market.ends == "at-random",
+        horizon=last,
+        at_random=market.ends == "at-random" and not stays,
+        stays=stays,
         flat=mechanism.flat,
         draws=rule.draws,
         timetable=rule.commits,

@@ -236,7 +236,7 @@ def _outcomes(host: KernelHost, job: Job, means: FloatArray, pulls: Any, wins: A
     pulls, payoff = host.download(pulls).astype(np.int64), host.download(wins).astype(np.float64)
     if job.market.family.law == "point":
         payoff = _sure_payoffs(job, pulls, means)
-    return RunResults(payoff, pulls[..., None]).outcomes(job, means)
+    return RunResults(payoff, pulls[..., None].astype(np.float64)).outcomes(job, means)
 
 
 def _sure_payoffs(job: Job, pulls: IntArray, means: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@
 // form ("Fast and accurate computation of binomial probabilities", 2000), whose rounding stays near 10^-13 even at n =
 // 10^15. The law is exact up to the rounding of p and of one comparison.
 #pragma once
-#include "streams.h"
+#include "kl_bound.h"
 
 TABLE double STIRLING[16] = {
     0.0, 0.08106146679532726, 0.0413406959554093, 0.02767792568499834, 0.020790672103765093, 0.016644691189821193,
@@ -15,7 +15,7 @@ TABLE double STIRLING[16] = {
 
 // Subtract P(0), P(1), .. from a uniform number until it falls below; start again if rounding lost the end.
 OUTLINED i64 by_inversion(i64 trials, double chance, u64 stream) {
-    const double none = exp((double)trials * log1p(-chance)), odds = chance / (1.0 - chance);
+    const double none = exp_of((double)trials * log_ratio(-chance)), odds = chance / (1.0 - chance);
     const double expected = (double)trials * chance, reach = expected + 30.0 * sqrt(expected) + 30.0;
     const double last = (double)trials < reach ? (double)trials : reach;
     for (u64 index = 0;; ++index) {
@@ -41,7 +41,7 @@ OUTLINED double stirling_error(i64 number) {
 // x ln(x / e) + e - x, by a series where the two are close and the terms would cancel.
 OUTLINED double deviance(i64 number, double expected) {
     double x = (double)number, difference = x - expected;
-    if (fabs(difference) >= 0.1 * (x + expected)) return x * log(x / expected) - difference;
+    if (fabs(difference) >= 0.1 * (x + expected)) return x * log_of(x / expected) - difference;
     double v = difference / (x + expected), total = difference * v, term = 2.0 * x * v, square = v * v;
     for (int odd = 3; odd < 200; odd += 2) {
         term *= square;
@@ -54,12 +54,12 @@ OUTLINED double deviance(i64 number, double expected) {
 
 // ln P(k successes), for a chance strictly between 0 and 1.
 OUTLINED double log_chance(i64 k, i64 trials, double chance) {
-    if (k == 0) return (double)trials * log1p(-chance);
-    if (k == trials) return (double)trials * log(chance);
+    if (k == 0) return (double)trials * log_ratio(-chance);
+    if (k == trials) return (double)trials * log_of(chance);
     i64 failures = trials - k;
     double apart = deviance(k, (double)trials * chance) + deviance(failures, (double)trials * (1.0 - chance));
     double errors = stirling_error(trials) - stirling_error(k) - stirling_error(failures);
-    return errors - apart - 0.5 * log(2.0 * 3.141592653589793 * (double)k * ((double)failures / (double)trials));
+    return errors - apart - 0.5 * log_of(2.0 * 3.141592653589793 * (double)k * ((double)failures / (double)trials));
 }
 
 // Steps 0 to 3 of BTRS; the centre is split so that the proposal is a whole number without rounding. A proposal near the
@@ -78,11 +78,12 @@ OUTLINED i64 by_rejection(i64 trials, double chance, u64 stream) {
         if (room >= 0.07 && v <= sure) return k;
         if (k < 0 || k > trials) continue;
         if (at_mode == 0.0) at_mode = log_chance(mode, trials, chance);
-        if (log(v * alpha / (a / (room * room) + b)) <= log_chance(k, trials, chance) - at_mode) return k;
+        if (log_of(v * alpha / (a / (room * room) + b)) <= log_chance(k, trials, chance) - at_mode) return k;
     }
 }
 
 DEVICE i64 few_or_many(i64 trials, double chance, u64 stream) {
+    if (trials == 1) return uniform(stream, 0) > 1.0 - chance;
     return (double)trials * chance < 10.0 ? by_inversion(trials, chance, stream) : by_rejection(trials, chance, stream);
 }
 

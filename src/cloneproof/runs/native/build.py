@@ -19,7 +19,8 @@ from tempfile import TemporaryDirectory
 
 FOLDER = Path(__file__).resolve().parent
 OPTIONS = (
-    "-std=c++17", "-O3", "-ffp-contract=off", "-fPIC", "-shared", "-g0", "-fno-exceptions", "-fno-rtti",
+    "-std=c++17", "-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fPIC", "-shared", "-g0",
+    "-fno-exceptions", "-fno-rtti",
 )  # fmt: skip
 LEVELS = {"x86-64": ("-march=x86-64-v2",), "x86-64-v3": ("-march=x86-64-v3",)}  # v3 has fused products and AVX2
 X86 = ("x86_64", "AMD64", "amd64")

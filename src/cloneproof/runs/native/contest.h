@@ -20,37 +20,21 @@ struct Contender {
 
 TABLE double SURE = 1.0 - 1e-7;
 TABLE i64 SHORT = 8;             // pulls: fewer are stepped
-TABLE double NEAR_ONE = 0.999;   // beyond it rounding may hide a difference
 TABLE double MANY = 1.5;         // successes that are expected of pulls worth a draw of their own
 TABLE double LOW = 0.03;         // rates below which successes are rare enough to go from one to the next
 TABLE i64 LONGEST = 1ll << 40;   // failures, more than any run has
 
-// The index of steady KL-UCB from one nearby, by a few of Newton's steps; the same up to rounding. n kl(mean, q) is convex in
-// q, so that steps descend to the root once they are beyond it.
-OUTLINED double nearby_index(i64 successes, i64 pulls, double width, double guess) {
-    if (successes == 0) return -expm1(-width / (double)pulls);
-    const double mean = (double)successes / (double)pulls;
-    double q = guess;
-    for (int step = 0; step < 20 && mean < q && q < NEAR_ONE; ++step) {
-        const double divergence = (1.0 - mean) * log((1.0 - mean) / (1.0 - q)) + mean * log(mean / q);
-        const double down = (divergence - width / (double)pulls) * q * (1.0 - q) / (q - mean);
-        q -= down;
-        if (fabs(down) <= 1e-14 * q) return q;
-    }
-    return kl_upper_bound(mean, (double)pulls, width);
-}
-
 // The pulls after which the index is not above a level, if all further ones fail: n kl(k / n, q) is convex in n and rises
 // where k / n < q; its normal approximation is where Newton's steps begin.
 OUTLINED double pulls_at(i64 successes, double width, double level) {
-    if (successes == 0) return ceil(width / -log1p(-level));
+    if (successes == 0) return ceil(width / -log_ratio(-level));
     const double k = (double)successes, root = sqrt(2.0 * width * level * (1.0 - level));
     double pulls = (root + sqrt(root * root + 4.0 * level * k)) / (2.0 * level);
     pulls *= pulls;
     for (int step = 0; step < 20; ++step) {
         pulls = larger(pulls, larger(k / level * (1.0 + 1e-9), k + 1e-9));
-        const double mean = k / pulls, slope = log((1.0 - mean) / (1.0 - level));
-        const double down = (k * log(mean / level) + (pulls - k) * slope - width) / slope;
+        const double mean = k / pulls, slope = log_of((1.0 - mean) / (1.0 - level));
+        const double down = (k * log_of(mean / level) + (pulls - k) * slope - width) / slope;
         pulls -= down;
         if (fabs(down) <= 1e-3) break;
     }
@@ -69,8 +53,8 @@ OUTLINED i64 sure_pulls(i64 successes, i64 before, double width, double second, 
         const double mean = (double)successes / (double)pulls;
         bool leads = true;
         if (mean < second) {
-            double divergence = (1.0 - mean) * log((1.0 - mean) / (1.0 - second));
-            divergence += mean > 0.0 ? mean * log(mean / second) : 0.0;
+            double divergence = (1.0 - mean) * log_of((1.0 - mean) / (1.0 - second));
+            divergence += mean > 0.0 ? mean * log_of(mean / second) : 0.0;
             leads = (double)pulls * divergence < SURE * width;
         }
         if (leads) low = middle, step *= 2;
@@ -210,7 +194,7 @@ struct Contest : SlotRun {
         if (mean >= 1.0) {
             row.failures = 0;
         } else if (mean > 0.0) {
-            const double waits = log(uniform(block_stream(row.coins, (u64)draw), 0)) / log1p(-mean);
+            const double waits = log_of(uniform(block_stream(row.coins, (u64)draw), 0)) / log_ratio(-mean);
             row.failures = (i64)smaller(waits, (double)LONGEST);
         }
         if (row.failures == LONGEST) return;
@@ -267,6 +251,7 @@ extern "C" void play_slots(const Arms* all, const SlotPlan* plan, const Chunk* c
         const i64 horizon = run.open(chunk->streams[r], chunk->means + r * all->originals);
         if (plan->flat) run.show(-1, horizon);
         else run.play(horizon);
-        close_run(*all, *chunk, r, run.arms.data(), run.paid.data(), plan->family->unit);
+        if (plan->stays != 0.0) close_expected(*all, *chunk, r, run.seen.data(), run.expected.data());
+        else close_run(*all, *chunk, r, run.arms.data(), run.paid.data(), plan->family->unit);
     }
 }

@@ -43,3 +43,20 @@ OUTLINED double kl_upper_bound(double mean, double pulls, double width) {
     }
     return mean + x;
 }
+
+TABLE double NEAR_ONE = 0.999;  // beyond it rounding may hide a difference
+
+// The bound of so many successes in so many pulls from one nearby, by a few of Newton's steps; the same up to rounding.
+// n kl(mean, q) is convex in q, so that steps descend to the root once they are beyond it.
+OUTLINED double nearby_index(i64 successes, i64 pulls, double width, double guess) {
+    if (successes == 0) return exp_missing(-width / (double)pulls);
+    const double mean = (double)successes / (double)pulls;
+    double q = guess;
+    for (int step = 0; step < 20 && mean < q && q < NEAR_ONE; ++step) {
+        const double divergence = (1.0 - mean) * log_of((1.0 - mean) / (1.0 - q)) + mean * log_of(mean / q);
+        const double down = (divergence - width / (double)pulls) * q * (1.0 - q) / (q - mean);
+        q -= down;
+        if (fabs(down) <= 1e-14 * q) return q;
+    }
+    return kl_upper_bound(mean, (double)pulls, width);
+}

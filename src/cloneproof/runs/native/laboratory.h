@@ -32,7 +32,7 @@ struct PageRun {
     Order order;
     u64 levels;
     double* payoff;
-    i64* views;
+    double* views;
 
     PageRun(const Arms& its, const PagePlan& job)
         : all(its), plan(job), arms(its.arms), agents(its.agents), ranking(its.agents), shown(job.filled) {}
@@ -135,7 +135,7 @@ struct PageRun {
     void show_rest(i64 pages) {
         for (i64 place = 0; place < plan.filled; ++place) {
             const i64 i = ranking[place], a = agents[i].held;
-            views[all.column[a] * all.places + place] += pages;
+            views[all.column[a] * all.places + place] += (double)pages;
             const u64 stream = block_stream(arms[a].tape, (u64)place);
             payoff[i] += (double)binomial(pages, plan.attention[place] * arms[a].mean, stream);
         }

@@ -1,4 +1,5 @@
 // The kernels for cores, one file, called by ctypes; see library.py.
+#include "bandit_blocks.h"
 #include "blocks.h"
 #include "contest.h"
 #include "laboratory.h"
@@ -19,3 +20,10 @@ extern "C" i64 pulls_for_sure(i64 successes, i64 pulls, double width, double sec
 extern "C" double log_probability(i64 k, i64 trials, double chance) { return log_chance(k, trials, chance); }
 extern "C" double average_of(i64 sum, i64 pulls, double unit) { return average(sum, pulls, unit); }
 extern "C" i64 ticks_of(double reward, double unit) { return ticks(reward, unit); }
+extern "C" void chances_to_lead(i64 laws, const double* wins, const double* losses, double* chances) {
+    Quadrature quadrature;
+    Array<BlockedRow> rows(laws);
+    for (i64 k = 0; k < laws; ++k) rows[k].believe(wins[k], losses[k]);
+    quadrature.chances(rows.data(), laws);
+    for (i64 k = 0; k < laws; ++k) chances[k] = rows[k].chance;
+}

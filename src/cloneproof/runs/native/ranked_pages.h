@@ -173,8 +173,8 @@ struct RankedPages {
     void close(const Chunk& chunk, i64 r) const {
         for (i64 a = 0; a < all.arms; ++a) {
             chunk.payoff[r * all.agents + all.agent[a]] += (double)rows[above + a].clicks;
-            i64* views = chunk.views + (r * all.originals + all.column[a]) * all.places;
-            for (i64 place = 0; place < all.places; ++place) views[place] += counts[(above + a) * all.places + place];
+            double* views = chunk.views + (r * all.originals + all.column[a]) * all.places;
+            for (i64 place = 0; place < all.places; ++place) views[place] += (double)counts[(above + a) * all.places + place];
         }
     }
 };

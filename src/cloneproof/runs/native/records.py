@@ -13,7 +13,7 @@ import numpy as np
 
 from cloneproof._lib.arrays import FloatArray, WordArray
 from cloneproof._lib.ticks import LARGEST, ONE
-from cloneproof.laws.logarithm import ENDS, HEIGHTS, WITHIN, ln
+from cloneproof.laws.logarithm import ENDS, HEIGHTS, WITHIN, ln, log_ratio
 from cloneproof.market.rewards import FamilyLaw, RewardFamily
 from cloneproof.runs.arrivals import Arrivals
 from cloneproof.runs.job import Job
@@ -26,6 +26,7 @@ FAMILIES: Final[tuple[FamilyLaw, ...]] = ("coin", "point", "normal", "beta", "ow
 ORDERS: Final = {"round-robin": 0, "block": 1, "index": 2}
 NOT_ON_CARDS: Final = "no kernel on the GPU plays it with these rewards"
 IN_BLOCKS: Final = "its rewards are drawn in blocks, which a CPU does at no cost of the horizon"
+MEANS_PLAYED: Final = 37  # times the mean of a random end: what comes later weighs e^-37, less than rounding
 SCIPY: Final = {"normal": "ndtri", "beta": "__pyx_fuse_0betaincinv"}  # fuse 0: the one for doubles
 
 
@@ -53,6 +54,14 @@ def start_seconds(job: Job) -> float:
     """Return the seconds that a run takes before its first round: means are drawn by quantiles."""
     listed = all(agent.support is not None for agent in job.market.agents)
     return 1e-6 + (0.0 if listed else 1e-6 * job.market.originals)
+
+
+def rounds_of(job: Job) -> tuple[int, float]:
+    """Return how many rounds blocks play, and `stays` of `still_open`: at a random end it is integrated out."""
+    market = job.market
+    if market.ends == "at-horizon" or market.horizon == 1:
+        return market.horizon, 0.0
+    return MEANS_PLAYED * market.horizon, log_ratio(-1.0 / market.horizon)
 
 
 def arms_record(job: Job, flat: bool) -> KernelRecord:

@@ -18,7 +18,7 @@ struct Chunk {
     const double* means;
     const u64* streams;
     double* payoff;
-    i64* views;
+    double* views;
 };
 
 // An arm in a run. A tape is read by position, so pull number p of an arm has the same reward in every world that has it.
@@ -37,10 +37,24 @@ DEVICE void open_arms(const Arms& all, u64 tapes, const double* means, Arm* arms
     for (i64 a = 0; a < all.arms; ++a) arms[a] = opened_arm(all, a, tapes, means);
 }
 
+// The chance that a random end comes after a round, on average over so many rounds after those played; `stays` is the
+// logarithm of the chance that it is not in a round, 0 where the end is fixed. Payments by it have the expectation of those
+// up to a drawn end, and less variance.
+DEVICE double still_open(double stays, i64 played, i64 rounds) {
+    if (stays == 0.0) return 1.0;
+    return exp_of((double)played * stays) * exp_missing((double)rounds * stays) / ((double)rounds * exp_missing(stays));
+}
+
 // Enter what each agent is paid in run r, from sums in this unit, and the pulls of its arms.
 DEVICE void close_run(const Arms& all, const Chunk& chunk, i64 r, const Arm* arms, const i64* paid, double unit) {
-    for (i64 a = 0; a < all.arms; ++a) chunk.views[r * all.originals + all.column[a]] += arms[a].pulls;
+    for (i64 a = 0; a < all.arms; ++a) chunk.views[r * all.originals + all.column[a]] += (double)arms[a].pulls;
     for (i64 i = 0; i < all.agents; ++i) chunk.payoff[r * all.agents + i] = worth(paid[i], unit);
+}
+
+// The same of what is expected of a run, where a random end is integrated out.
+DEVICE void close_expected(const Arms& all, const Chunk& chunk, i64 r, const double* seen, const double* paid) {
+    for (i64 a = 0; a < all.arms; ++a) chunk.views[r * all.originals + all.column[a]] += seen[a];
+    for (i64 i = 0; i < all.agents; ++i) chunk.payoff[r * all.agents + i] = paid[i];
 }
 
 DEVICE void fail_run(const Arms& all, const Chunk& chunk, i64 r) {

@@ -3,7 +3,7 @@
 // with rewards that arrive at once).
 //
 // Until a slot is judged it is shown on, so these pulls are one step: stepped to the bits of a session or, if their rewards
-// and their count are one draw, a block. In a market that ends at random each run has its own length.
+// and their count are one draw, a block. A random end is drawn for each run, or in blocks of slots side by side integrated out.
 #pragma once
 #include "binomial_variate.h"
 #include "kl_bound.h"
@@ -13,6 +13,7 @@ enum { TESTS, INDEX, BARS };  // what ranks slots
 
 struct SlotPlan {
     i64 horizon, at_random;  // at_random: the horizon is the mean of a drawn end
+    double stays;            // see still_open; in blocks, of slots side by side
     i64 flat;                // slots of all agents side by side; else each agent's before a contest of champions
     i64 draws, timetable;    // of each agent; whether they come in turn
     i64 ranked;
@@ -65,15 +66,18 @@ struct SlotRun {
     Order agents, seats;
     RunStreams streams;
     u64 level;  // the stream of the upper level
+    i64 played;  // rounds, where a random end is integrated out
+    Array<double> expected, seen;
 
-    SlotRun(const Arms& its, const SlotPlan& job) : all(its), plan(job), arms(its.arms), paid(its.agents) {}
+    SlotRun(const Arms& its, const SlotPlan& job)
+        : all(its), plan(job), arms(its.arms), paid(its.agents), expected(its.agents), seen(its.arms) {}
 
     // Begin a run; return its last round.
     i64 open(u64 run_stream, const double* means) {
         streams = streams_of(run_stream);
         level = level_stream(streams.levels, 0, 0);
         open_arms(all, streams.tapes, means, arms.data());
-        paid.fill(0);
+        paid.fill(0), expected.fill(0.0), seen.fill(0.0), played = 0;
         if (plan.timetable) {
             const u64 lots = word(level, ORDER_STREAM);
             agents.draw(all.agents, [&](i64 i) { return word(lots, (u64)i); });
@@ -116,7 +120,13 @@ struct SlotRun {
             arm.pulls += pulls;
             count = binomial(pulls, arm.mean, coins ? stream : word(stream, 1));
             if (part > 0.0) more = binomial(count, part, word(stream, 1));
-            earned += coins ? count : pulls * ticks(arm.mean, family.unit);
+            const i64 sum_paid = coins ? count : pulls * ticks(arm.mean, family.unit);
+            earned += sum_paid;
+            if (plan.stays != 0.0) {
+                const double open = still_open(plan.stays, played, pulls);
+                expected[all.agent[slot.arm]] += open * worth(sum_paid, family.unit), seen[slot.arm] += open * (double)pulls;
+                played += pulls;
+            }
             return {count, more};
         }
         for (i64 k = slot.pulls; k < slot.pulls + pulls; ++k) {
@@ -143,7 +153,9 @@ struct SlotRun {
             slot.rank = total >= plan.least ? slot.rank : -total;
             slot.purse = 0;
         } else if (plan.ranked == INDEX) {
-            slot.rank = larger(slot.rank, -kl_upper_bound(total / (double)slot.pulls, (double)slot.pulls, plan.width));
+            const double index = plan.blocks ? nearby_index(slot.sum, slot.pulls, plan.width, -slot.rank)
+                                             : kl_upper_bound(total / (double)slot.pulls, (double)slot.pulls, plan.width);
+            slot.rank = larger(slot.rank, -index);
             slot.purse = larger<i64>(1, slot.pulls / 16);
         } else {
             slot.rank += 1.0;

@@ -174,11 +174,11 @@ template <bool COINS, bool FLAT, class Upper, class Lower> struct Stepping {
 
     void close(const Chunk& chunk, i64 r) {
         double* payoff = chunk.payoff + r * all.agents;
-        i64* views = chunk.views + r * all.originals;
+        double* views = chunk.views + r * all.originals;
         Array<i64> paid(all.agents);
         for (i64 a = 0; a < all.arms; ++a) {
             const Candidate& row = arm_rows()[a];
-            views[all.column[a]] += row.before + row.pulls;
+            views[all.column[a]] += (double)(row.before + row.pulls);
             paid[all.agent[a]] += row.paid + (COINS ? row.sum : 0);
         }
         for (i64 i = 0; i < all.agents; ++i) payoff[i] = worth(paid[i], COINS ? 1.0 : plan.family->unit);
