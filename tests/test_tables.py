@@ -113,8 +113,8 @@ def test_notebooks_show_something_well_formed(results, shown):
         assert "<i>" not in html, name
     for name in ("audit", "any opponents"):
         assert "<svg" in shown[name]
-        assert results[name].verdict.capitalize() in shown[name]
-        assert ">Scope</p>" in shown[name]
+        assert f'class="title {results[name].verdict}"' in shown[name]
+        assert ">Scope</" in shown[name]
     assert "b_o &amp; &lt;i&gt;" in shown["evaluation"]
 
 

@@ -133,6 +133,8 @@ class BlackBox(Mechanism):
         `segments`; in a market with segments `select(segment)` and `update(arm, reward, segment)` are told them.
     name : str, optional
         What tables call it; the name of the factory if left out.
+    parameters, claims : optional
+        As of any mechanism, for display.
     call_limit : float, default 30.0
         A call of the factory, of `select` or of `update` that takes more seconds is a failure.
 
