@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cloneproof as cp
+from cloneproof.report.words import scope_sentences
 
 MARKET = cp.Market(
     [cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("b_o & <i>", 1, cp.Point(0.6))], horizon=400
