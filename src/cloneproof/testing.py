@@ -53,8 +53,8 @@ def assert_clone_proof(
         An agent's copies. Then only these are tried, exactly or in `search.runs` pairs of runs, and the test passes if
         they do not surely pay: for an attack that was found once, as `cloneproof audit --write-test` writes it.
     search : Search, optional
-        How far deviations are searched and how they are sampled. Work is counted, so that one seed gives one answer on
-        every machine; `seconds` would make it depend on the machine.
+        How far deviations are searched and how they are sampled. One seed gives one answer on every machine; `seconds`
+        would make it depend on the machine.
     **question
         `agent` and `opponents`, as in `cp.audit`.
 

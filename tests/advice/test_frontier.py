@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof._lib.clock import budget_clock
 from cloneproof.advice.assessment import ONE_PLACE
 from cloneproof.advice.frontier import frontier, marked
 from cloneproof.advice.recommendation import FrontierRow
@@ -20,6 +19,7 @@ from cloneproof.report.text import text
 from cloneproof.runs.estimate import Estimate
 from support import command
 from support.advised import without_long_questions
+from support.clocks import ticking
 
 ANA_AND_BO = cp.Market(
     [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200
@@ -39,7 +39,7 @@ def row(name, lost, found=None, at_most=None, error=0.0):
 
 @pytest.fixture(scope="module")
 def advised():
-    with budget_clock(None), without_long_questions("frontier"):
+    with ticking(0.0), without_long_questions("frontier"):
         return cp.recommend(ANA_AND_BO, search=cp.Search(seconds=3))
 
 
@@ -101,7 +101,7 @@ def test_the_answer_has_the_price_of_its_promise(advised):
 
 def test_pages_have_rows_by_runs_and_one_place_each():
     market = PAGES.with_horizon(500)
-    with budget_clock(None):
+    with ticking(0.0):
         rows, slow = frontier(market, (), (), 1.0, 0)
     by_name = {each.name: each for each in rows}
     assert by_name.keys() == {*USUAL, "epsilon-greedy", "h-ucb", "reservoir", "reservoir-streams", ONE_PLACE}
@@ -113,7 +113,7 @@ def test_pages_have_rows_by_runs_and_one_place_each():
 def test_segments_with_pages_of_their_own_add_up():
     shares = {"phone": 0.5, "desk": 0.5}
     market = cp.Market(PAGES.agents, 4000, segments=shares, positions={"phone": (1, 0.5), "desk": (1, 0.7, 0.5)})
-    with budget_clock(None):
+    with ticking(0.0):
         advised = cp.recommend(market, search=cp.Search(seconds=3))
     parts = [each.choice.regret.value for each in advised.by_segment.values()]
     assert advised.choice.regret.value == pytest.approx(sum(parts))
@@ -123,7 +123,7 @@ def test_segments_with_pages_of_their_own_add_up():
 
 
 def test_pages_have_seasons():
-    with budget_clock(None), without_long_questions():
+    with ticking(0.0), without_long_questions():
         advised = cp.recommend(PAGES, drift=1000, search=cp.Search(seconds=1))
         settled = cp.recommend(ANA_AND_BO.with_horizon(2000), drift=500, search=cp.Search(seconds=1))
     assert advised.seasons.length < PAGES.horizon

@@ -1,7 +1,6 @@
 """One's own rules and policies beside the catalogue."""
 
 import cloneproof as cp
-from cloneproof._lib.clock import budget_clock
 from cloneproof.mechanisms import Rule
 from support.black_box_policies import InTurn
 
@@ -16,14 +15,15 @@ def fewest(inputs):
 OWN = {"mine": cp.bandit(arm=Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
 
 
-def test_a_recommendation_says_why_it_is_not_ones_own():
+def test_a_recommendation_says_why_it_is_not_ones_own(monkeypatch):
+    monkeypatch.setattr("cloneproof.advice.recommend.QUICK", 0.8)
+
     def stop(done, total, what):
         if (done, what) == (50, "tuning and auditing"):  # every mechanism of one's own is ranked
             raise KeyboardInterrupt
 
     own = {**OWN, "kept": cp.mechanism("uniform-etc", arm_rounds=2)}
-    with budget_clock(None):
-        advised = cp.recommend(MARKET, search=cp.Search(seconds=0.8), own=own, progress=stop)
+    advised = cp.recommend(MARKET, own=own, progress=stop)
     assert advised.others["mine"].startswith("exploitable")
     assert advised.others["box"].startswith("exploitable")
     assert "kept" in [each.name for each in advised.ranked]  # uniform among agents: copies do not pay

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 import cloneproof as cp
-from cloneproof._lib.clock import budget_clock, is_counted, wall_clock
+from cloneproof._lib.clock import wall_clock
 from cloneproof._lib.sections import Tiles
 from cloneproof.advice.assessment import DECLARED, tuned_mechanisms
 from cloneproof.advice.assumptions import largest_gain, market_of_bests, true_markets, wrong_declarations
@@ -208,29 +208,6 @@ def test_bars_are_advised_where_rates_repeat_and_the_season_ends_at_random():
     assert bars[0].whole > found.choice.mechanism.arm.slots.bar.whole > bars[1].whole
 
 
-def test_counted_work_on_a_busy_machine_gives_the_same_answer():
-    market = cp.Market([cp.Agent(name, 2, cp.Beta(2, 8)) for name in ("ana", "bo")], horizon=500)
-    found = []
-    for seconds in (0.0, 50.0):
-        with ticking(seconds), budget_clock(None):
-            found.append(cp.recommend(market, search=cp.Search(seconds=0.25)).to_dict() | {"seconds": 0})
-    assert found[0] == found[1]
-    assert "reservoir-contest" in [each["mechanism"] for each in found[0]["ranked"]]  # which is sampled
-
-
-def test_without_seconds_work_is_counted():
-    counted = []
-
-    def tell(*_):
-        counted.append(is_counted())
-        raise KeyboardInterrupt
-
-    for search, expected in ((cp.Search(), True), (cp.Search(seconds=1), False)):
-        with pytest.raises(KeyboardInterrupt):
-            cp.recommend(cp.load_market(CREATORS), search=search, progress=tell)
-        assert counted.pop() is expected
-
-
 def test_questions_that_were_left_are_exit_code_3():
     with ticking(0.1):
         left = command.run("recommend", CREATORS, "--seconds", "2", "--json")
@@ -253,7 +230,7 @@ BETA = cp.Market([cp.Agent(name, 2, cp.Beta(2, 20)) for name in ("ana", "bo", "c
 def test_the_first_is_settled_by_paired_samples_or_rivals_are_named():
     """Sure gaps are settled; near ties and mechanisms that cannot be played in time are not."""
     good, bad = (cp.mechanism("reservoir-contest", rounds=r, draws=2, threshold=1, horizon=3000) for r in (2, 300))
-    with budget_clock(None):
+    with ticking(0.0):
         found = rank(BETA, [bad, good], 2.0, 0)
         assert not found.rivals(1)
         assert found.rivals(0) == [1]
@@ -271,7 +248,7 @@ def test_the_first_is_settled_by_paired_samples_or_rivals_are_named():
 def test_regrets_of_a_ranking_are_those_of_other_engines():
     """A flat reservoir by moments, and the same one played; one in a million."""
     made = cp.mechanism("reservoir", rounds=40, draws=4, threshold=6)
-    with budget_clock(None):
+    with ticking(0.0):
         ranking = rank(BETA, [made, cp.mechanism("reservoir-contest", market=BETA)], 1.0, 0)
     played = kernel_outcomes(runs_of(BETA, made, full_copies(BETA.agents, None), 9), 0, 4000).regret
     assert abs(ranking.regrets[0].value - played.mean()) < 5 * played.std() / 4000**0.5
@@ -327,7 +304,7 @@ def test_the_cost_of_a_page_is_that_of_the_evaluation(prior):
     market = cp.Market([cp.Agent(name, 2, prior) for name in "abcd"], 6000, positions=(1, 0.6, 0.4))
     made = cp.mechanism("reservoir", rounds=60, draws=6, choose="best")
     assert computed_regret(market, made) is None
-    with budget_clock(None):
+    with ticking(0.0):
         told = regret_of(market, made, SamplingBudget(0.2))
     played = kernel_outcomes(runs_of(market, made, full_copies(market.agents, None), 9), 0, 4000).regret
     assert abs(told.value - played.mean()) < 2 * told.error + 5 * played.std() / 4000**0.5
@@ -366,7 +343,7 @@ def test_rates_are_a_prior_a_list_or_a_log(tmp_path):
 def test_pages_of_several_places_have_the_reservoirs_on_pages():
     agents = [cp.Agent(name, 2, cp.Discrete([0.1, 0.4], [0.5, 0.5])) for name in ("ana", "bo", "cy")]
     market = cp.Market(agents, 20_000, positions=(1, 0.5))
-    with budget_clock(None), without_long_questions():
+    with ticking(0.0), without_long_questions():
         advised = cp.recommend(market, search=cp.Search(seconds=3))
     choice = advised.choice
     assert {each.name for each in advised.ranked} == {"reservoir", "reservoir-streams"}

@@ -3,17 +3,13 @@
 import math
 import random
 import re
-from collections import Counter
 from fractions import Fraction
 from itertools import product
 
 import pytest
 
 import cloneproof as cp
-from cloneproof._lib.clock import wall_clock
 from cloneproof.audits import question, strategies
-from cloneproof.audits.gain import exact_payoffs
-from support.clocks import TurnedClock
 from support.fraction_etc import etc_reward, registered
 from support.sizes import LONG
 
@@ -30,7 +26,7 @@ def one_agent(prior, horizon, originals=2, rewards="bernoulli"):
 @pytest.fixture
 def samples_only(monkeypatch):
     """No exact engine and no elementary argument: what an audit does where neither applies."""
-    monkeypatch.setattr(strategies, "honest_evaluation", lambda case, seconds=None: None)
+    monkeypatch.setattr(strategies, "honest_evaluation", lambda case: None)
     asked = question.from_proof
     monkeypatch.setattr(question, "from_proof", lambda case, *more: None if case.proof.same else asked(case, *more))
 
@@ -238,29 +234,7 @@ def test_priors_that_differ_are_searched_one_by_one():
 def test_a_spent_budget_is_said():
     market = cp.Market([cp.Agent("ana", 3, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=3000)
     found = cp.audit(market, cp.mechanism("h-etc-r", market=market), search=cp.Search(copies=6, seconds=0.05))
-    assert re.search(r"0\.05 s were (over|not enough)|had no time to go on", str(found.scope))
-
-
-def test_a_budget_is_shared_among_the_agents(monkeypatch):
-    """Each evaluation takes 1000 s of a clock that the test turns: nobody is left out for coming late."""
-    clock = TurnedClock()
-
-    def slow(*what):
-        found = exact_payoffs(*what)
-        clock.now += 1000.0
-        return found
-
-    monkeypatch.setattr(strategies, "exact_payoffs", slow)
-    agents = [
-        cp.Agent(name, 2, cp.Discrete([0, value], [0.5, 0.5])) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.9))
-    ]
-    machine = cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2)
-    with wall_clock(clock):
-        found = cp.audit(cp.Market(agents, horizon=200), machine, search=cp.Search(seconds=8500))
-    tried = Counter(one.agent for one in found.tried)
-    assert set(tried) == {"a", "b", "c"}
-    assert max(tried.values()) - min(tried.values()) <= 1 < min(tried.values())
-    assert "the 8500 s were over" in str(found.scope)
+    assert re.search(r"0\.05 s were over|had no time to go on", str(found.scope))
 
 
 def test_no_engine_is_advised_where_none_can_be_chosen():

@@ -37,7 +37,7 @@ def planted(chance):
 def raced(play, vectors, tolerance, seed=0, runs=4096, alpha=0.01, market=TWO):
     case = audit_case(market, cp.mechanism("ucb1"), "ana")
     search = cp.Search(runs=runs, seed=seed, bounds="distribution-free")
-    (found,) = race([RaceEntry(case, v) for v in vectors], tolerance, search, Deadline(), None, alpha, play)
+    (found,) = race([RaceEntry(case, v) for v in vectors], tolerance, search, Deadline(), alpha, play)
     return found
 
 
@@ -106,11 +106,9 @@ def test_the_largest_of_the_bounds_covers_without_a_union():
 
 def test_a_race_that_left_some_out_shares_the_level(monkeypatch):
     whole = bounds_of(3, range(2, 6), 0.01)
-    draw_first = Race.draw_first
+    evaluate = Race.evaluate
     monkeypatch.setattr(
-        Race,
-        "draw_first",
-        lambda state, entry, postponed: () if entry.copies == (5,) else draw_first(state, entry, postponed),
+        Race, "evaluate", lambda state, draw: None if draw.entry.copies == (5,) else evaluate(state, draw)
     )
     part = bounds_of(3, range(2, 6), 0.01)
     assert len(part) == 3

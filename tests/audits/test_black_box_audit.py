@@ -47,7 +47,7 @@ def test_a_budget_ends_between_two_calls():
     market, slow, search = cp.Market(PAIR, horizon=600), cp.BlackBox(Slow), cp.Search(seconds=0.1)
     for asked in (lambda: cp.audit(market, slow, agent="ana", search=search),
                   lambda: cp.gain(market, slow, "ana", (2,), search=search)):  # fmt: skip
-        with pytest.raises(cp.errors.OutOfTimeError, match=r"nothing was sampled in 0.1 s: .* takes more than"):
+        with pytest.raises(cp.errors.OutOfTimeError, match=r"one pair of runs of 600 rounds, got 0.1 s"):
             asked()
 
 

@@ -187,5 +187,5 @@ class Sleeper:
 
 def test_a_gain_of_which_nothing_was_sampled_is_no_number():
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=100)
-    with pytest.raises(cp.errors.EngineError, match=r"sampled in 0\.01 s: one pair of runs of 100 rounds"):
+    with pytest.raises(cp.errors.EngineError, match=r"one pair of runs of 100 rounds, got 0\.01 s"):
         cp.gain(market, cp.BlackBox(Sleeper), "ana", (2,), search=cp.Search(seconds=0.01))

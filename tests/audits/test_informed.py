@@ -9,7 +9,6 @@ from itertools import product
 import pytest
 
 import cloneproof as cp
-from cloneproof._lib.clock import budget_clock
 from cloneproof.audits.deviations import BOTH, Split, named_prior, realised_means
 from cloneproof.audits.gain import exact_payoffs
 from cloneproof.audits.other_deviations import ACCURACIES, exact_naming, sampled_naming
@@ -73,9 +72,6 @@ def test_where_no_exact_engine_can_worlds_are_sampled():
     audit = cp.audit(smooth, made, also="informed", search=cp.Search(runs=20))
     assert audit.informed.complete
     assert not audit.not_computed
-    endless = audit_case(sampled.with_horizon(10**9), cp.mechanism("epsilon-greedy"), "ana")
-    with budget_clock(None), pytest.raises(cp.errors.EngineError, match="budget was spent"):
-        sampled_naming(endless, cp.Search(), Deadline(until=1.0))
 
 
 def lists_by_hand(agent, accuracy):

@@ -10,7 +10,6 @@ from cloneproof.audits.gain import sampled_gain
 from cloneproof.audits.question import audit_case, audit_cases
 from cloneproof.audits.race import in_order, race
 from cloneproof.audits.race_state import RaceEntry, confirmation_level
-from cloneproof.evaluation import search
 from cloneproof.report.words import verdict_sentence
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.sampler import kernel_outcomes
@@ -69,7 +68,7 @@ def test_honest_runs_are_played_once_and_change_no_bit(monkeypatch):
 
     case = audit_case(market, cp.mechanism("ucb1"), "ana")
     entries = [RaceEntry(case, (number,)) for number in (2, 3, 4)]
-    found = race(entries, 100.0, cp.Search(runs=64), Deadline(), None, play=counted)
+    found = race(entries, 100.0, cp.Search(runs=64), Deadline(), play=counted)
     assert sorted(played) == sorted(set(played))
     for copies, sample in found[0].samples.items():
         again = cp.gain(
@@ -110,15 +109,6 @@ def test_an_argument_spares_the_samples(sampling):
     assert found.worst.gain.kind == "exact"
 
 
-def test_a_budget_ends_it(sampling):
-    market = cp.Market(PAIR, horizon=200)
-    cp.gain(market, cp.mechanism("thompson"), "ana", (2,), search=cp.Search(runs=1))  # compiles
-    found = cp.audit(market, cp.mechanism("thompson"), search=cp.Search(seconds=0.4))
-    assert len(found.tried) <= 16  # the ladder has nine rungs for each agent, and each is to be had at 2,048 pairs
-    assert max(int(one.gain.method.split()[0]) for one in found.tried) < 2048
-    assert found.verdict in ("undecided", "exploitable")
-
-
 def test_a_good_guess_is_confirmed_by_samples(sampling, guessed_quadrature):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=40)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
@@ -132,7 +122,7 @@ def test_the_first_list_of_a_black_box_needs_no_fresh_pairs_and_the_levels_still
     planned = [RaceEntry(case, (number,)) for number in range(2, 40)]
     first, *others = in_order(planned)
     assert first.copies == (5,)  # 2.5 times as many arms as bo has
-    state = race_state.Race(0.0, 7, 0.01, [first, *others], 64, Deadline(), None)
+    state = race_state.Race(0.0, 7, 0.01, [first, *others], 64, Deadline())
     assert state.look_level(first) == confirmation_level(0.01, 1)
     assert state.next_rank == 2
     later = sum(confirmation_level(0.01, rank) for rank in range(state.next_rank, 10**5))
@@ -150,24 +140,14 @@ def test_every_confirmation_has_a_level_that_a_float_can_state(rank):
     )
 
 
-def test_what_would_settle_it_settles_it(monkeypatch):
+def test_what_would_settle_it_settles_it():
     """Twice the pairs that an undecided audit names, from another seed, show the gain that it names."""
-    monkeypatch.setattr(search, "QUICK", 0.2)
-    market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.01, 0.04)) for name in ("ana", "bo", "cy")], horizon=20_000)
-    found = cp.audit(market, cp.mechanism("thompson"), agent="ana")
+    market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.01, 0.04)) for name in ("ana", "bo", "cy")], horizon=2000)
+    found = cp.audit(market, cp.mechanism("thompson"), agent="ana", search=cp.Search(runs=16))
     said = re.match(
-        r"More work would settle it: if copies \((\d+), (\d+)\) gain .* seems, ([\d,]+) fresh pairs", found.more
+        r"More pairs of runs would settle it: if copies \((\d+), (\d+)\) gain .* seems, ([\d,]+) fresh ones", found.more
     )
     assert found.verdict == "undecided"
     *copies, pairs = (int(number.replace(",", "")) for number in said.groups())
     again = cp.gain(market, found.mechanism, "ana", tuple(copies), search=cp.Search(runs=2 * pairs, seed=5))
     assert again.decided == "pays"
-
-
-@pytest.mark.parametrize(("factor", "copies"), [(2.0, (64,)), (0.0, (16,))])
-def test_a_search_goes_on_after_the_first_list_that_pays(monkeypatch, factor, copies):
-    """For as much work again: a better one is then seldom missed. Without that it ends at the first."""
-    monkeypatch.setattr(race_state, "GO_ON", factor)
-    monkeypatch.setattr(search, "QUICK", 4.0)
-    found = cp.audit(cp.Market(PAIR, horizon=400), cp.mechanism("thompson"), agent="ana")
-    assert (found.verdict, found.worst.copies) == ("exploitable", copies)

@@ -31,7 +31,7 @@ def up_to(most):
 def test_a_ladder_is_climbed_to_its_first_refusal_and_all_of_it_is_accounted_for(most, ladders):
     answers = Answers(up_to(most))
     for ladder in ladders:
-        run_search(answers, answers.climb(ladder, long=60.0))
+        run_search(answers, answers.climb(ladder))
     rungs = {rung for ladder in ladders for rung in ladder}
     assert answers.evaluated == {rung: rung**2 for rung in rungs if rung <= most}
     assert answers.left_out.keys() == rungs - answers.evaluated.keys()
@@ -39,13 +39,6 @@ def test_a_ladder_is_climbed_to_its_first_refusal_and_all_of_it_is_accounted_for
         refused = [rung for rung in ladder if rung > most]
         assert all("is too many" in answers.left_out[rung] for rung in refused)
     assert len({answers.left_out[rung] for rung in rungs if rung > most}) <= len(ladders)
-
-
-def test_a_slow_rung_is_the_last():
-    answers = Answers(up_to(9))
-    run_search(answers, answers.climb([1, 2, 3], long=-1.0))
-    assert answers.evaluated == {1: 1}
-    assert answers.left_out == dict.fromkeys([2, 3], "copies 1 took more than -1 s; a larger budget goes on")
 
 
 def test_proposals_see_what_is_known_and_nothing_is_asked_twice():
@@ -96,7 +89,7 @@ def loops_of(work):
     ("work", "evaluator", "least"),
     [
         (lambda: cp.audit(TWO, ETC), "Answers", 2),  # two agents
-        (lambda: cp.audit(TWO, ETC, agent="ana", also=("withholding", "splitting")), "Answers", 4),
+        (lambda: cp.audit(TWO, ETC, agent="ana", also=("withholding", "splitting")), "Answers", 3),
         (lambda: cp.audit(TWO, cp.mechanism("h-etc-r", agent_rounds=2, arm_rounds=1), opponents="any"), "Answers", 1),
         (lambda: cp.audit(TWO.with_horizon(40), cp.mechanism("thompson"), search=cp.Search(1, runs=2)), "Race", 1),
         (lambda: cp.equilibrium(TWO, ETC, max_copies=2), "Answers", 2),

@@ -10,7 +10,6 @@ from cloneproof.advice.regret import SamplingBudget, regret_of
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.mechanisms.reservoir.parameters import reservoir_market
 from cloneproof.mechanisms.reservoir.tuning import tune_contest, tune_reservoir
-from cloneproof.runs.deadline import Deadline
 from support.sizes import LONG
 
 # means of one agent, T; best of draws (pulls, draws) and its regret; first pass (pulls, threshold) and its regret
@@ -132,26 +131,3 @@ def test_a_mechanism_for_click_rates(ticking_clock):
     advised = regret_of(market, made, SamplingBudget(1.0, 0))
     assert advised.value == pytest.approx(755.6, abs=0.5)
     assert advised.error < 1
-
-
-@pytest.mark.parametrize(
-    ("agents", "originals", "horizon"), [(42 if LONG else 12, 5, 3_258_714), (3, 1, 10**6), (16, 2, 10**4)]
-)
-def test_tuning_ends_with_the_time_and_has_numbers_that_cost_little_more(agents, originals, horizon):
-    """By costs that are counted: one for the numbers, four for the figures beside them.
-
-    A threshold between the two lowest values, the first that is tried, once cost hundreds of times the regret.
-    """
-    prior, asked = [(0.013, 0.3), (0.022, 0.4), (0.041, 0.2), (0.083, 0.1)], []
-
-    class Counted(ReservoirMarket):
-        def regret(self, numbers):
-            asked.append(numbers)
-            return super().regret(numbers)
-
-    market = Counted([[prior] * originals] * agents, horizon)
-    with Deadline(0.0).for_engines():
-        hurried = tune_reservoir(market)
-    assert len(asked) <= 5
-    assert hurried.regret == pytest.approx(market.regret(hurried.numbers))
-    assert hurried.regret <= 1.25 * tune_reservoir(market).regret

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof._lib.clock import budget_clock
 from cloneproof.logs.originals import studied_segments
 from cloneproof.logs.study import study_log
+from support.clocks import ticking
 from support.command import run
 from support.sizes import LONG
 
@@ -96,7 +96,7 @@ def study_of_two_devices(policy, n=10_000, **options):
 
 
 def test_a_study_has_rates_gains_and_advice_by_segment_and_in_total():
-    with budget_clock(None):
+    with ticking(0.0):
         study = study_of_two_devices(lambda market: cp.mechanism("etc", arm_rounds=2))
     assert study.market.segments == pytest.approx({"phone": 0.75, "desk": 0.25}, abs=0.02)
     for name, rate in (("phone", 0.3), ("desk", 0.2)):  # of three items

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof._lib.clock import budget_clock, is_counted
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.logs.copy_worth import worth_of_copies
 from cloneproof.logs.originals import log_owners, lookalikes, named_links, studied_owners, studied_words
@@ -166,7 +165,7 @@ def valued(log, policy, seconds):
     """The worth of the copies in a log, and the first lines about it."""
     agents = [cp.Agent("ana", 1, cp.Point(0.05)), cp.Agent("bo", 1, cp.Point(0.04)), cp.Agent("cy", 1, cp.Point(0.04))]
     owners = log_owners(log, lookalikes(log, named_links(log, ["title"])))
-    with budget_clock(None):
+    with ticking(0.0):
         return worth_of_copies(cp.Market(agents, log.rounds), lambda _: policy, owners, seconds, short=100)
 
 
@@ -226,34 +225,6 @@ def test_a_budget_is_one_promise_and_says_what_was_left_out():
     assert "no time for a recommendation" in " ".join(study.notes)
     assert "an audit of the policy" in judged.left
     assert "is audited" not in " ".join(judged.notes)  # nothing was
-
-
-def test_counted_work_on_a_busy_machine_gives_the_same_answer():
-    """A clock that every look moves by five minutes: only counted work may end anything. The same bytes of JSON.
-
-    What was asked before makes no difference either: work that was kept counts as when it was done.
-    """
-    log = cp.read_log(planted(("ana", "bo"), rounds=300, copies=3), same=["title"])
-    limits = {"horizon": 40, "seconds": 1.0}
-    found = []
-    for seconds in (0.0, 300.0):
-        with ticking(seconds), budget_clock(None):
-            study = study_log(log, lambda market: cp.mechanism("thompson"), "thompson", **limits)
-        found.append(json.dumps(study.to_dict()))
-    assert found[0] == found[1]
-    assert study.left == ()
-
-
-def test_without_seconds_work_is_counted():
-    counted = []
-
-    def policy(market):
-        counted.append(is_counted())
-        raise KeyboardInterrupt
-
-    log = cp.read_log({"agent": ["bo", "bo"], "arm": ["b", "c"], "click": [0, 0]})
-    assert study_log(log, policy, "mine").interrupted
-    assert counted == [True]
 
 
 def write_small_log(path):

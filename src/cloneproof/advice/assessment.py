@@ -117,7 +117,7 @@ def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> As
         return _assessed(market, mechanism, facts, "clone-proof", 0.0, f"{SCAN_PROMISE} {_needed(market)}")
     if market.ends == "at-random":
         return _assessed(market, mechanism, facts, *_ceiling_promise(market, mechanism))
-    audited = quick_audit(market, mechanism, sampling.search(0.5))
+    audited = quick_audit(market, mechanism, sampling.search())
     promised = promise(market, facts, audited)
     return _assessed(market, mechanism, facts, audited.verdict, relative_gain(audited), *promised)
 
@@ -166,7 +166,7 @@ def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[Verdict, flo
 def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> str:
     """Why a black box is not recommended: an attack, or that nothing is known about what was not tried."""
     try:
-        audited = audit(prompt(market), box, tolerance=TOLERANCE, search=sampling.search(1.0))
+        audited = audit(prompt(market), box, tolerance=TOLERANCE, search=sampling.search())
     except BlackBoxError:
         raise  # the policy is at fault, and its author wants to know
     except CloneproofError as refusal:

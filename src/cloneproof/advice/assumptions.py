@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import itemgetter
 
-from cloneproof._lib.clock import count_work
 from cloneproof.advice.assessment import drawn_means, relative_gain
 from cloneproof.advice.recommendation import (
     TOLERANCE,
@@ -24,6 +23,7 @@ from cloneproof.advice.regret import (
     is_listed,
     prompt,
     regret_of,
+    run_seconds,
 )
 from cloneproof.audits.audit import audit
 from cloneproof.audits.deviations import BOTH, CopiesOf, CopyVector, Names, Split, honesty, named_prior
@@ -38,7 +38,7 @@ from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform, disc
 from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Estimate
-from cloneproof.runs.sampler import kernel_outcomes, kernels_installed, run_seconds
+from cloneproof.runs.sampler import kernel_outcomes, kernels_installed
 
 FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and without the second account.
 LEVELS = 24  # A continuous prior whose rates are scaled and that stays in no family has this many values,
@@ -63,7 +63,6 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
     runs = max(FEWEST, min(MOST, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return None
-    count_work(runs * cost)
     worlds = drawn_means(market, (sampling.seed, 5), runs)
     worth = []
     for number, agent in enumerate(market.agents):
@@ -188,7 +187,7 @@ def _sampled_gain(truth: Market, candidate: Mechanism, sampling: SamplingBudget)
     if truth.horizon > LONGEST_AUDITED:
         return math.inf, f"{truth.horizon:,} rounds are too many to sample here"
     try:
-        audited = audit(prompt(truth), candidate, tolerance=TOLERANCE, search=sampling.search(0.3))
+        audited = audit(prompt(truth), candidate, tolerance=TOLERANCE, search=sampling.search())
     except CloneproofError as refusal:
         return math.inf, str(refusal)
     sure = "found by a sampled audit" if audited.verdict == "exploitable" else "not ruled out by a sampled audit"

@@ -4,7 +4,7 @@ A row has the strongest promise that is known: copies gain nothing (a theorem), 
 what was found among the lists that were tried. These are played against honesty in the same worlds, by providers that
 are alike, one at a time. Rows that lose less than what is proven, of which alone one may think of running them, are
 then played again in fresh worlds with the list that seemed to pay: what is shown of them was not selected by luck. The
-number of runs is fixed by counted work, and intervals are Student's, at 99 % for all lists of a row together.
+number of runs is fixed beforehand, and intervals are Student's, at 99 % for all lists of a row together.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ import numpy as np
 import scipy
 
 from cloneproof._lib.arrays import FloatArray
-from cloneproof._lib.clock import is_counted
 from cloneproof.advice.assessment import ONE_PLACE, tuned_mechanisms
 from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, FrontierRow, Promise
-from cloneproof.advice.regret import best_reward, computed_or_none, heard
+from cloneproof.advice.regret import best_reward, computed_or_none, heard, run_seconds
 from cloneproof.audits.deviations import CopiesOf, CopyVector, Names, World, honesty
 from cloneproof.audits.gain import gain_columns, world_rows
 from cloneproof.audits.question import audit_case
@@ -34,10 +33,9 @@ from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.segments import plays
 from cloneproof.mechanisms.terms import Terms, check_takes
-from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum
 from cloneproof.runs.kernel import Outcomes
-from cloneproof.runs.sampler import RunPlan, drive, run_seconds
+from cloneproof.runs.sampler import RunPlan, drive
 from cloneproof.runs.statistics import (
     FIRST_TIME,
     Estimands,
@@ -78,12 +76,11 @@ def frontier(
     left = [*tuned, *(mechanism for mechanism in own if mechanism.name not in promised)]
     costed = sorted(_costed(market, left), key=lambda pair: pair[0])
     weights = [1 if _by_arm(market, mechanism) else 2 for _, mechanism in costed]  # for naming
-    clock, work = Deadline(seconds), 0.0
+    work = 0.0
 
     def budget(kept: float = 0.0) -> float:
-        """Return the work for which there is time: less where what was done so far took longer than it usually does."""
-        pace = 1.0 if is_counted() else max(1.0, clock.seconds / work) if work else 1.0
-        return max(0.0, (clock.left or 0.0) - kept * seconds) / pace
+        """Return the seconds that are left, of a usual core."""
+        return max(0.0, (1 - kept) * seconds - work)
 
     kinds = min(KINDS, len({agent.laws for agent in market.agents}))
     least = [FEWEST * LEAST_WORLDS * kinds * cost for cost, _ in costed]  # the smallest look at each comes first
@@ -247,7 +244,7 @@ class _Part:
         gain = gain_bounds(market, name)
         bounds = (regret_bounds(market), served_bounds(market, name), *(gain for _ in groups))
         rows = world_rows(market, self.mechanism, self.worlds, observe, seed)
-        totals, _ = drive(rows, RunTotals.empty(Estimands(bounds)), RunPlan(runs, cost=self.cost))
+        totals, _ = drive(rows, RunTotals.empty(Estimands(bounds)), RunPlan(runs))
         if totals.count < FEWEST:
             return []
         quantile = float(scipy.special.stdtrit(totals.count - 1, 1 - (1 - SURE) / 2 / len(self.lists)))

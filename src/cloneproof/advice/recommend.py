@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloneproof._lib.checks import number_in
-from cloneproof._lib.clock import budget_clock, is_counted
 from cloneproof.advice.assessment import DECLARED, RESERVOIRS, NotRankedError, assess, box_judgement, tuned_mechanisms
 from cloneproof.advice.assumptions import (
     account_floor,
@@ -35,7 +34,7 @@ from cloneproof.advice.regret import (
 )
 from cloneproof.advice.segments import added_up, part_of
 from cloneproof.errors import CloneproofError, MarketError, OutOfTimeError
-from cloneproof.evaluation.search import QUICK, SEARCH, Search
+from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.market.alike import check_size
 from cloneproof.market.market import Ends, Market, checked_market
 from cloneproof.mechanisms.catalogue import ON_PAGES_ONLY
@@ -44,7 +43,7 @@ from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.runs.deadline import Deadline, interrupts_raised
 from cloneproof.runs.estimate import Estimate
 
-UNLIMITED = "Not everything was looked at: give `--seconds`."
+QUICK = 10.0  # seconds of a usual core, from which numbers of runs follow where no limit is given
 LEFT_OUT = "What the other end of the season costs is looked at with `--seconds`."
 RANKED, OTHER_END, PRICED, RANGED = 0.5, 0.05, 0.03, 0.03  # Parts of the time for each question: regrets, those at
 AUDITED, OTHERWISE = 0.01, 0.01  # another end, of what needs a declaration, the range, audits, the rest.
@@ -53,7 +52,7 @@ TOO_LATE = "there was no time left for it"
 TOO_SLOW = "it has no closed form, and sampling it takes longer than there was"
 UNLISTED = "ranked only where rates are listed, as the promise depends on true bounds"
 INTERRUPTED = "Interrupted: this is what was found by then."
-FRONTIER, FRONTIER_PART = 30.0, 0.7  # counted work for what is not clone-proof, at most and of the budget; of time, all
+FRONTIER = 7.0  # the same for what is not clone-proof
 NOT_PLAYED = "Not on the frontier, as playing them takes longer than there was: {}."
 LEARNED = 0.5  # A mechanism that costs more than this part of random play has learned little.
 ENDS: dict[Ends, str] = {
@@ -119,8 +118,8 @@ def recommend(
     if market.segments and lifetime:
         raise MarketError("expected no drift in a market with segments, got some; ask about market.segment(name)")
 
-    with budget_clock(search.seconds), _no_longer_than(search.seconds):
-        clock = Deadline(search.seconds or QUICK, progress)
+    clock = Deadline(search.seconds, progress)
+    with _no_longer_than(search.seconds):
         seasons = cheapest_seasons(market, lifetime) if lifetime else None
         market = market if seasons is None else market.with_horizon(seasons.length)
         question = _Question(seasons, _checked_own(own), search.seed, search.seconds is None)
@@ -166,11 +165,11 @@ def _in_each_segment(market: Market, question: _Question, clock: Deadline) -> Re
 
 def _no_longer_than(seconds: float | None) -> AbstractContextManager[None]:
     """Let nothing of a question go on beyond these seconds of wall-clock time."""
-    return nullcontext() if seconds is None or is_counted() else Deadline(seconds + FIRST_PATIENCE).for_engines()
+    return nullcontext() if seconds is None else Deadline(seconds + FIRST_PATIENCE).for_engines()
 
 
 def _over(clock: Deadline) -> str:
-    return UNLIMITED if is_counted() else f"The {clock.words} were over before everything was looked at."
+    return f"The {clock.limit:g} s were over before everything was looked at."
 
 
 def _judged_fit(advised: Recommendation, clock: Deadline) -> Recommendation:
@@ -178,7 +177,7 @@ def _judged_fit(advised: Recommendation, clock: Deadline) -> Recommendation:
     fits = bool(advised.ranked) and advised.cost.value <= LEARNED * advised.random_cost
     unknown = not advised.ranked and (advised.candidates or advised.left)
     advice = "" if fits or unknown else _advice(advised.market, advised.ranked, advised.random_regret, clock)
-    return replace(advised, fits=fits, advice=advice, seconds=clock.elapsed)
+    return replace(advised, fits=fits, advice=advice, seconds=clock.seconds)
 
 
 def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: float, clock: Deadline) -> str:
@@ -200,13 +199,10 @@ def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: floa
 
 
 def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline) -> Recommendation:
-    """Add what every other mechanism loses and what copies gain there.
-
-    Where work is counted it has its own, so that what was asked before is answered as before.
-    """
-    if (clock.spent and not is_counted()) or advised.interrupted:
+    """Add what every other mechanism loses and what copies gain there."""
+    if clock.spent or advised.interrupted:
         return advised
-    seconds = min(FRONTIER, FRONTIER_PART * (clock.budget or 0.0)) if is_counted() else clock.left or 0.0
+    seconds = FRONTIER if clock.left is None else min(FRONTIER, clock.left)
     clock.tell(100, 100, "what honesty costs")
     try:
         with interrupts_raised():
@@ -223,10 +219,10 @@ def _advised(market: Market, question: _Question, clock: Deadline) -> Recommenda
         market, (), {}, random_regret(market), False, "",
         account_floor=None if market.places else account_floor(market), seasons=question.seasons,
     )  # fmt: skip
-    advisor = _Advisor(market, question, clock, clock.left or 0.0, nothing_yet)
+    advisor = _Advisor(market, question, clock, QUICK if clock.left is None else clock.left, nothing_yet)
     try:
         with interrupts_raised():
-            with Deadline((clock.left or 0.0) + FIRST_PATIENCE).for_engines():
+            with Deadline(None if clock.left is None else clock.left + FIRST_PATIENCE).for_engines():
                 advisor.rank_free()  # something is said of the first ones in any case
             with clock.for_engines():
                 advisor.go_on()
@@ -270,7 +266,7 @@ class _Advisor:
         best_known, *free = _free(self.market)
         judged = [*self._judged((best_known, *self.question.own, *free))]
         self.clock.tell(10, 100, "sampling")
-        seconds = self.clock.within(self.sampling(RANKED).seconds)
+        seconds = self.sampling(RANKED).seconds
 
         def tell(share: float) -> None:
             self.clock.tell(10 + round(40 * share), 100, "sampling")
@@ -337,7 +333,7 @@ class _Advisor:
                 continue
             candidates = [] if own is None else [own]
             if own is None:
-                with self.clock.share(2).for_engines():
+                with self.clock.for_engines():
                     candidates, refused = tuned_mechanisms([name], market)
                 others |= refused
             for candidate in candidates:
@@ -407,7 +403,7 @@ class _Advisor:
         tuned = [entry.mechanism for entry in self.advice.ranked if entry.name in free]  # for every end
         names = {mechanism.name for mechanism in tuned}
         tuned += tuned_mechanisms([name for name in free if name not in names], market)[0]
-        ranking = rank(market, tuned, self.clock.within(self.sampling(OTHER_END).seconds), self.question.seed)
+        ranking = rank(market, tuned, self.sampling(OTHER_END).seconds, self.question.seed)
         found: list[tuple[str, Estimate, float | None]] = []
         for regret, mechanism in zip(ranking.regrets, tuned, strict=True):
             if regret is not None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cloneproof._lib.arrays import FloatArray
-from cloneproof._lib.clock import is_counted
 from cloneproof.advice.recommendation import CheapestSeasons
 from cloneproof.bounds import season_cost, season_length
 from cloneproof.errors import CloneproofError, OutOfTimeError
@@ -39,11 +38,8 @@ from cloneproof.runs.kernel import Runs
 from cloneproof.runs.sampler import (
     RunPlan,
     SamplingStatus,
-    available_threads,
     drive,
     kernel_outcomes,
-    run_cost,
-    run_seconds,
 )
 from cloneproof.runs.statistics import (
     FIRST_TIME,
@@ -56,6 +52,7 @@ from cloneproof.runs.statistics import (
 
 MOST_RUNS = 4000  # A regret is sampled in at most this many runs.
 PATIENCE = 6.0  # The fewest runs of an interval may take this many times as long as there is.
+AUDIT_RUNS = 64  # Pairs of each list in an audit, if nothing computes it.
 TUNING_RUNS = 500  # The regrets that a tuning compares are of this many runs, if nothing computes them.
 LOOSE = 0.95  # A sampled regret says nothing if its error is a larger part of it.
 ROUNDINGS = 1e-12  # Error of a regret by moments, relative to a round's reward.
@@ -66,7 +63,12 @@ CONFIDENCE = 0.99  # All comparisons of a ranking hold together with this probab
 CLOSE = 0.05  # The first mechanism is settled if it costs at most this part more than any other.
 PRECISE = 0.1  # Sampling goes on until the error of the first regret is at most this part of it,
 PRECISE_PART = 0.6  # for at most this part of the time.
-RANK_PATIENCE = 5.0  # The fewest runs of an interval may take this many times as long as there is, if work is counted.
+RANK_PATIENCE = 5.0  # The fewest runs of an interval may take this many times as long as there is.
+
+
+def run_seconds(runs: Runs) -> float:
+    """Return about the seconds that a usual core takes for a run, from which numbers of runs follow."""
+    return sum(part.kernel.seconds for part in runs.parts)
 
 
 def prompt(market: Market) -> Market:
@@ -87,9 +89,9 @@ class SamplingBudget:
     seconds: float = 0.5
     seed: int = 0
 
-    def search(self, least: float) -> Search:
-        """Return the same as options of an audit, with at least `least` seconds."""
-        return Search(seconds=max(least, self.seconds), seed=self.seed)
+    def search(self) -> Search:
+        """Return options of an audit that is one figure of many."""
+        return Search(copies=2, runs=AUDIT_RUNS, seed=self.seed)
 
 
 def is_listed(market: Market) -> bool:
@@ -147,7 +149,7 @@ def regret_of(
     if runs * cost > PATIENCE * sampling.seconds:
         return None
     try:
-        regret = _sampled_regret(drawn, RunPlan(runs, seconds=PATIENCE * sampling.seconds, cost=cost))
+        regret = _sampled_regret(drawn, RunPlan(runs))
     except OutOfTimeError:
         return None
     return regret if regret.error <= loose * max(1.0, regret.value) else None
@@ -161,7 +163,7 @@ def cost_of(market: Market, candidate: Mechanism) -> float:
         if is_listed(market) and not market.places:
             return math.inf
         drawn = runs_of(heard(market, candidate), candidate, full_copies(market.agents, None))
-        return _sampled_regret(drawn, RunPlan(TUNING_RUNS, cost=run_cost(drawn))).value
+        return _sampled_regret(drawn, RunPlan(TUNING_RUNS)).value
     except OutOfTimeError:
         raise
     except CloneproofError:
@@ -304,7 +306,7 @@ def rank(
     honest = full_copies(market.agents, None)
     drawn = [runs_of(heard(market, mechanism), mechanism, honest, seed) for mechanism in mechanisms]
     costs = [0.0 if exact is not None else _cost(runs) for exact, runs in zip(computed, drawn, strict=True)]
-    patience = RANK_PATIENCE if is_counted() else float(available_threads())
+    patience = RANK_PATIENCE
     played = [k for k, cost in enumerate(costs) if FIRST_TIME * cost <= patience * seconds]
     sampled = [k for k in played if computed[k] is None]
     known_regrets: list[Estimate | None] = list(computed)
@@ -324,8 +326,7 @@ def rank(
         tell(min(1.0, status.totals.count * compared.cost / seconds))
 
     most = max(FIRST_TIME, int(seconds / compared.cost))
-    limit = most * compared.cost if is_counted() else seconds
-    plan = RunPlan(most, compared.decide, limit, report=report, cost=compared.cost)
+    plan = RunPlan(most, compared.decide, report=report)
     totals, _ = drive(regrets, RunTotals.empty(Estimands(compared.bounds(regret_bounds(market)))), plan)
     estimates = totals.estimates(CONFIDENCE, f"{totals.runs} runs, seed {seed}", "asymptotic")
     for place, k in enumerate(played):

@@ -56,9 +56,8 @@ def added_up(market: Market, by_segment: dict[str, Recommendation], for_all: Rec
 
 
 def part_of(clock: Deadline, place: int, parts: int) -> Deadline:
-    """Return the clock of one of several questions: its share of the time left, and of the progress of all."""
-    share = clock.share(parts - place)
-    return replace(share, report=lambda done, total, what: clock.tell(place * total + done, parts * total, what))
+    """Return the clock of one of several questions, with its share of the progress of all."""
+    return replace(clock, report=lambda done, total, what: clock.tell(place * total + done, parts * total, what))
 
 
 def _named(advice: Recommendation, name: str) -> AssessedMechanism | None:

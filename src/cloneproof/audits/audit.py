@@ -19,10 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from cloneproof._lib.clock import budget_clock, is_counted, wall_time
 from cloneproof.audits.deviations import CopyVector
 from cloneproof.audits.gain import Finding
-from cloneproof.audits.other_deviations import BEFORE, SAMPLED, OtherDeviations, asks_for_ceiling, with_knowledge
+from cloneproof.audits.other_deviations import OtherDeviations, with_knowledge
 from cloneproof.audits.question import (
     AlsoName,
     Argument,
@@ -93,11 +92,10 @@ def audit(
         Further deviations, which do not change the verdict. "withholding" leaves originals out and "splitting" divides
         them between two accounts, both in `Audit.also`. "informed" finds what an agent gains on average that knows its
         best original and registers it alone, and what becomes of the regret if one agent or everybody does, rightly or
-        not, in `Audit.informed`. What is sampled of these takes half of the time.
+        not, in `Audit.informed`.
     search, seconds : Search or float, optional
-        How many copies of each original are tried, how long it may take (agents share the time; left out, work is
-        counted, so that one seed gives one answer, and ends after about ten seconds), and
-        how runs are sampled if no exact engine applies. `seconds` alone stands for `Search(seconds=seconds)`.
+        How many copies of each original are tried, and how runs are sampled if no exact engine applies: until the sign
+        of a gain is settled, or the largest gain that is left is precise. What `seconds` cut is `undecided`.
     progress : callable, optional
         Called with (done, total, what).
 
@@ -127,24 +125,21 @@ def audit(
     'clone-proof'
     """
     check_sampling(progress=progress)
-    begun = wall_time()
+    clock = Deadline(search.within(seconds).seconds, progress)
     question = checked_question(market, mechanism, agent, opponents, tolerance, also)
-    search = search.within(seconds)
-    with budget_clock(search.seconds):
-        clock = Deadline(search.seconds, progress, until=search.work)
-        clock = clock if is_counted() else replace(clock, start=begun, begun=begun)  # tuning took part of the seconds
-        return answer(question, search, clock)
+    return answer(question, search, clock)
 
 
 def answer(question: Question, search: Search, clock: Deadline) -> Audit:
     """Return the audit of a checked question."""
     others: tuple[Strategy, ...] = (exact, sampled)
     strategies = (by_theorem, *((by_lists,) if question.opponents == "any" else ()), *others)
-    question = question.timed(clock)
+    question = question.proving()
     with interrupts_raised():
-        searching = clock.share(BEFORE) if asks_for_ceiling(question) else clock
-        searching = searching.share(2) if question.also & SAMPLED else searching
-        answers = (find(question, search, searching) for find in strategies)
+        with clock.for_engines():
+            for case in question.searched:
+                case.proof  # noqa: B018 (kept: a proof that takes long ends with the seconds)
+        answers = (find(question, search, clock) for find in strategies)
         deviations = next(filter(None, answers))
         if clock.interrupted and not any(result.evaluated for result in deviations.results):
             raise KeyboardInterrupt  # before there was anything to tell
@@ -152,7 +147,7 @@ def answer(question: Question, search: Search, clock: Deadline) -> Audit:
         also.answer()
     covered = after_search(question, deviations.results)
     audit = conclude(question, deviations, covered, also, search.copies)
-    audit = replace(with_knowledge(audit, question, search, clock), asked=(question, search), seconds=clock.elapsed)
+    audit = replace(with_knowledge(audit, question, search, clock), asked=(question, search), seconds=clock.seconds)
     return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit
 
 

@@ -22,7 +22,7 @@ from cloneproof._lib.checks import one_of, whole
 from cloneproof._lib.data import Data
 from cloneproof._lib.sections import Result
 from cloneproof.audits.deviations import CopiesOf, Deviation, World, honesty
-from cloneproof.errors import EngineError, MarketError
+from cloneproof.errors import MarketError, OutOfTimeError
 from cloneproof.evaluation.evaluate import (
     ExactEngine,
     exact_evaluations,
@@ -48,7 +48,6 @@ from cloneproof.runs.sampler import (
     kernel_outcomes,
     limit_of,
     nothing_sampled,
-    run_cost,
     run_source,
 )
 from cloneproof.runs.statistics import (
@@ -265,11 +264,10 @@ def sample_worlds(
     plan = RunPlan(
         limit=limit_of(search.runs, None, 1),
         seconds=clock.left,
-        cost=sum(run_cost(runs_of(world.market, mechanism, world.copies)) for world in worlds),
     )
     totals, _ = drive(rows, RunTotals.empty(Estimands(tuple(bounds))), plan)
     if not totals.count:
-        raise EngineError("the budget was spent before a run ended")
+        raise OutOfTimeError("time was over before a run ended", "give more seconds")
     return totals.estimates(
         CONFIDENCE, f"{totals.runs} worlds with common random numbers, seed {search.seed}", "asymptotic"
     )
@@ -420,7 +418,7 @@ def gain(
     if drawn.stopped == "interrupted":
         raise KeyboardInterrupt  # before there was anything to tell
     honest = full | {agent: (1,) * len(full[agent])}
-    raise nothing_sampled([runs_of(market, mechanism, world) for world in (honest, full)], Deadline(search.seconds))
+    raise nothing_sampled([runs_of(market, mechanism, world) for world in (honest, full)], search.seconds)
 
 
 def sampled_gain(
@@ -460,7 +458,6 @@ def sampled_gain(
             report=sampling.progress,
             parallel=source.parallel,
             largest=source.largest,
-            cost=sum(map(run_cost, worlds)),
         )
         totals, stopped = drive(rows, start, plan)
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"

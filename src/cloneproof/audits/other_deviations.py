@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final
 
 import numpy as np
 
@@ -74,8 +73,6 @@ from cloneproof.runs.estimate import Estimate, Evaluation, weighted_sum
 from cloneproof.runs.kernel import Outcomes
 from cloneproof.runs.statistics import gain_bounds, regret_bounds, served_bounds
 
-SAMPLED: Final = frozenset(("informed", "withholding"))  # what is sampled if no exact engine applies
-BEFORE = 4 / 3  # a search has three quarters of the time, and the ceiling of knowledge the rest
 ACCURACIES = (1.0, 0.85, 0.7)  # of naming one's best original
 
 
@@ -126,8 +123,8 @@ class OtherDeviations:
             tried += search_vectors(replace(result, evaluated={}, left_out={}), vectors, [], clock).witnesses
         sampled = [result.case for result in results if result.engine == "sampled"]
         cases = [case for case in sampled if case.agent.count > 1]
-        for case, in_time in clock.shared_by(cases):
-            tried += sampled_withholding(case, self.search, in_time)
+        for case in cases:
+            tried += sampled_withholding(case, self.search, clock)
         if tried:
             best = best_of(tried)
             self.deviations["withholding"] = best
@@ -205,9 +202,9 @@ def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> lis
     vectors = {(*(1,) * k, 0, *(1,) * (count - 1 - k)) for k in range(count)}
     vectors |= {(*(0,) * k, 1, *(0,) * (count - 1 - k)) for k in range(count)}
     vectors = {case.kinds.sorted(vector) for vector in vectors}
-    for vector, in_time in clock.shared_by(sorted(vectors, reverse=True)):
+    for vector in sorted(vectors, reverse=True):
         sampling = PairedSampling(
-            search.runs, 1 - 0.01 / len(vectors), search.seed, seconds=in_time.left,
+            search.runs, 1 - 0.01 / len(vectors), search.seed, seconds=clock.left,
             bounds=search.bounds, device=search.device,
         )  # fmt: skip
         withheld = CopiesOf(case.name, vector)
@@ -294,9 +291,9 @@ def with_knowledge(audit: Audit, question: Question, search: Search, clock: Dead
     cases, gains = question.searched, list[KnowledgeGain]()
     if not asks_for_ceiling(question) or audit.verdict == "clone-proof" or clock.spent:
         return audit
-    for number, case in enumerate(cases):
+    for case in cases:
         try:
-            gains.append(knowledge_gain(case, search, clock.share(len(cases) - number)))
+            gains.append(knowledge_gain(case, search, clock))
         except EngineError:
             return audit  # a ceiling of some agents is none of the mechanism
     most = max(gains, key=lambda gain: gain.relative_gain)
@@ -317,7 +314,7 @@ def asks_for_ceiling(question: Question) -> bool:
 def knowledge_gain(case: AuditCase, search: Search, clock: Deadline) -> KnowledgeGain:
     """Return what an agent gains that lists its best original alone, by an exact engine or else by pairs of runs."""
     try:
-        with clock.share(2).for_engines():
+        with clock.for_engines():
             numbers = exact_gain(*case.under, Names(case.name)).numbers
     except EngineError:
         by_segment = [

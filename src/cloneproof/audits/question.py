@@ -16,7 +16,6 @@ from cloneproof.market.segments import MeanLaw
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_for
 from cloneproof.mechanisms.proof import Case, Proof
 from cloneproof.mechanisms.terms import Terms, check_takes
-from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
 
 Auditable = Mechanism | Callable[[Market], Mechanism]
@@ -46,7 +45,7 @@ class AuditCase:
     mechanism: Mechanism
     kinds: OriginalKinds  # which of the agent's originals can be exchanged
     others: Mapping[str, CopyVector] = field(default_factory=dict)  # who does not register honestly
-    clock: Deadline | None = None  # of what takes long to prove
+    proving: bool = False  # whether to prove what takes some seconds
     within: float = 0.0  # the tolerance of an argument; against any opponents, who may leave an agent nothing, it is 0
 
     @property
@@ -60,7 +59,7 @@ class AuditCase:
     @cached_property
     def proof(self) -> Proof:
         """What the mechanism proves of the agent's lists."""
-        return self.mechanism.proof(Case(self.market, self.name, self.clock))
+        return self.mechanism.proof(Case(self.market, self.name, self.proving))
 
     @cached_property
     def argument(self) -> Argument | None:
@@ -196,11 +195,11 @@ class Question:
     def agents(self) -> list[str]:
         return list(self.cases)
 
-    def timed(self, clock: Deadline) -> Question:
-        """Return the question with this long to prove what takes long."""
+    def proving(self) -> Question:
+        """Return the question of an audit, which proves what takes some seconds."""
         within = self.tolerance if self.opponents == "market" else 0.0
         return replace(
-            self, cases={name: replace(case, clock=clock, within=within) for name, case in self.cases.items()}
+            self, cases={name: replace(case, proving=True, within=within) for name, case in self.cases.items()}
         )
 
     @property

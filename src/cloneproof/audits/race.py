@@ -10,7 +10,7 @@
 
 *Confirmation*, at any time: a candidate that seems to pay is sampled again from a new seed. All statements hold
 together at 1 - ALPHA (`race_state`). Honest runs are shared by all candidates. The race ends when a gain is surely
-above the tolerance, every candidate surely is not, or runs or budget are spent.
+above the tolerance, every candidate surely is not, the largest gain that is left is precise, or all pairs are drawn.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 
-from cloneproof.audits.deviations import CopiesOf, CopyVector, neighbours
-from cloneproof.audits.gain import PairedSampling, Payoff, sampled_gain
+from cloneproof.audits.deviations import CopyVector, neighbours
+from cloneproof.audits.gain import Payoff
 from cloneproof.audits.question import AuditCase
 from cloneproof.audits.race_state import (
     ALPHA,
@@ -35,28 +35,26 @@ from cloneproof.audits.race_state import (
 from cloneproof.audits.search_result import SearchResult, pays, relative_gain_at_most
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import Search, run_search, until_interrupted
-from cloneproof.market.market import MOST_ARMS, full_copies
+from cloneproof.market.market import full_copies
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.job import strata_of
 from cloneproof.runs.kernel import ChunkOutcomes, Runs
-from cloneproof.runs.sampler import fitting_horizon, kernel_outcomes
+from cloneproof.runs.sampler import kernel_outcomes
 from cloneproof.runs.statistics import FIRST_TIME
 
 # The compass search
 FACTORS = (2.0, 1.5, 1.25, 1.0)  # Numbers of copies are multiplied by these in turn; the last is a step of one copy.
+MOST_EACH = 64  # Lists of more copies of one original take long, and are not sampled.
 MOST_GENERATIONS = 12  # It takes at most this many steps.
 
 # The order of first looks: rungs of ladders; then come the vectors of the fewest arms.
-RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)
+RUNGS = (16, 64, 4, 2, 8, 32)
 FLOOD = 2.5  # times as many arms as all others have: fewer gain less, and pairs of more take longer
 
-# Confirmations
-CLEAR = 2.0  # A candidate surely seems to pay if its excess is this many standard errors.
-CAREFUL = 0.5  # While others wait, a confirmation may cost this part of what is left of a budget.
 
 # The race
-RUNS = 2048  # A candidate has at most this many pairs if neither runs nor a budget is given.
-NO_LIMIT = 1 << 30  # Under a budget its pairs are not counted.
+RUNS = 1024  # A candidate has at most this many pairs, unless runs are given.
+LISTS_OF_BOX = 12  # Of a black box, which is slow, so many lists are planned.
 TOO_FEW = "too few pairs of runs were drawn of them to tell"
 AHEAD_ARMS = 64  # On a GPU first runs are drawn ahead for candidates of at most this many arms.
 
@@ -87,7 +85,7 @@ class SearchSteps:
             self.factors[best.case] = number + 1
             vectors = dict.fromkeys(neighbours(best.case.kinds, best.copies, FACTORS[number]))
             around = [RaceEntry(best.case, vector) for vector in vectors]
-            new = [entry for entry in around if entry not in state.numbers and entry.arms <= MOST_ARMS]
+            new = [entry for entry in around if entry not in state.numbers and max(entry.copies) <= MOST_EACH]
             if new:
                 return new
         self.factors[best.case] = len(FACTORS)
@@ -99,24 +97,11 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
 
     The race ends the search as soon as a candidate surely pays or time is over (`Race.done`).
     """
-    # Every candidate has a look before any has more; expensive ones wait until cheap ones had theirs. After each draw
-    # what seems to pay is confirmed from a new seed, as long as that costs no more than all work so far. The order
-    # decides only how soon a race ends: levels are fixed by generation and rank, whatever is drawn.
-    later: list[RaceEntry] = []
-    postponed: list[RaceEntry] = []
+    # Every candidate has a look before any has more. After each draw what seems to pay is confirmed from a new seed, as
+    # long as that costs no more than all work so far. The order decides only how soon a race ends: levels are fixed by
+    # generation and rank, whatever is drawn.
     for entry in state.planned:
-        if state.out_of_time:
-            return
-        if state.is_expensive(entry):
-            later.append(entry)
-        else:
-            yield from state.draw_first(entry, postponed)
-            yield from confirmations(state, CAREFUL)
-    yield from confirmations(state)
-    for entry in later:
-        if state.out_of_time:
-            return
-        yield from state.draw_first(entry, postponed)
+        yield state.first_draw(entry)
         yield from confirmations(state)
     yield from halve(state, state.candidates)
     yield from confirmations(state)
@@ -124,10 +109,10 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
     while generation := steps.next_generation(state):
         state.add(generation)
         for entry in generation:
-            yield from state.draw_first(entry, [])
-            yield from confirmations(state, CAREFUL)
+            yield state.first_draw(entry)
+            yield from confirmations(state)
         yield from halve(state, generation)
-    yield from draw_most_open(state, postponed)
+    yield from draw_most_open(state)
 
 
 def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
@@ -154,8 +139,8 @@ def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
     return [entry for turn in turns for entry in turn if entry is not None]
 
 
-def confirmations(state: Race, of_budget: float = 1.0) -> Iterator[Draw]:
-    """Propose pairs of what seems to pay, the cheapest to confirm first, while that is worth its cost.
+def confirmations(state: Race) -> Iterator[Draw]:
+    """Propose pairs of what seems to pay, the cheapest to confirm first, while they cost no more than all so far.
 
     They are fresh ones, or more of those that made it look good, whichever is forecast to cost less. Each time half of
     the pairs still forecast are drawn, and at least a quarter more than there are.
@@ -164,23 +149,13 @@ def confirmations(state: Race, of_budget: float = 1.0) -> Iterator[Draw]:
         left = (entry for entry in state.looks if not pays(state.most_precise(entry).witness, state.tolerance))
         ways = {(entry, fresh): cost_of_confirmation(state, entry, fresh) for entry in left for fresh in (True, False)}
         way = min(ways, key=lambda known: ways[known], default=None)
-        if way is None or ways[way] > worth_confirming(state, way[0], of_budget):
+        if way is None or ways[way] > state.work:
             return
         entry, fresh = way
         draws = state.confirmations.get(entry) if fresh else state.looks[entry]
         done, cost = 0 if draws is None else draws.pairs, (draws or state.looks[entry]).cost
         pairs = min(state.most, done + max(FEW, done // 4, math.ceil(ways[way] / cost / 2)))
         yield Draw(entry, pairs, 2 * pairs >= state.strata[id(entry.case.market)], fresh)
-
-
-def worth_confirming(state: Race, entry: RaceEntry, of_budget: float) -> float:
-    """Return the most that a confirmation may cost: the work so far, or a part of the remaining budget."""
-    draws = state.confirmations.get(entry) or state.looks[entry]
-    clear = draws.excess(state.tolerance) > CLEAR * draws.error
-    left = 0.0 if state.budget is None else state.deadline.left or 0.0
-    if state.confirms_first:
-        of_budget = 1.0  # few lists of a slow policy can be decided
-    return max(state.work, of_budget * left) if clear else state.work
 
 
 def cost_of_confirmation(state: Race, entry: RaceEntry, fresh: bool) -> float:
@@ -203,52 +178,41 @@ def halve(state: Race, among: Sequence[RaceEntry]) -> Iterator[Draw]:
         left = left[: len(left) // 2]
         for entry in left:
             yield from state.draw_more(entry)
-            yield from confirmations(state, CAREFUL)
+            yield from confirmations(state)
         left.sort(key=state.cost_until_it_pays)
 
 
-def draw_most_open(state: Race, postponed: list[RaceEntry]) -> Iterator[Draw]:
-    """Propose pairs of the candidate with the highest upper bound, or a postponed look, while there is budget."""
+def draw_most_open(state: Race) -> Iterator[Draw]:
+    """Propose pairs of the candidate with the highest upper bound, until that one is precise or has all its pairs."""
     while True:
-        drawn = state.pairs
-        left = sorted(state.not_ruled_out(state.candidates), key=state.gain_not_ruled_out, reverse=True)
-        for entry in left:
-            yield from state.draw_more(entry)
-            if state.pairs > drawn:
-                break
-        else:
-            if not postponed:
-                return
-            entry = postponed.pop(0)
-            yield from state.draw_first(entry, [])
-            if entry not in state.looks:
-                return
+        left = state.not_ruled_out(state.candidates)
+        highest = max(left, key=state.gain_not_ruled_out, default=None)
+        if highest is None or state.is_precise(highest) or state.looks[highest].pairs >= state.most:
+            return
+        yield from state.draw_more(highest)
         yield from confirmations(state)
 
 
 def what_would_settle(state: Race) -> str:
-    """Say how many pairs of runs would show what seems to pay, and which horizon fits the budget; empty if none do."""
+    """Say how many pairs of runs would show what seems to pay; empty if none do."""
     level = confirmation_level(state.alpha, 1) / 2
     wanted = {
         entry: draws.pairs_until_known(draws.excess(state.tolerance), level, state.bounds)
         for entry, draws in state.looks.items()
     }
     entry = min(wanted, key=lambda entry: wanted[entry] * state.looks[entry].cost, default=None)
-    if state.budget is None or entry is None or math.isinf(wanted[entry]) or state.anybody_pays():
+    if entry is None or math.isinf(wanted[entry]) or state.anybody_pays():
         return ""
-    pairs, rounds = math.ceil(wanted[entry]), entry.case.horizon
-    fits = fitting_horizon(rounds, state.most_precise(entry).cost, state.budget, pairs)
-    shorter = f", and {fits:,} rounds would fit into {state.clock.words}" if fits < rounds else ""
     return (
-        f"More work would settle it: if copies {entry.copies} gain {entry.case.name} as much as it seems, {pairs:,} "
-        f"fresh pairs of runs of {rounds:,} rounds would show it{shorter}."
+        f"More pairs of runs would settle it: if copies {entry.copies} gain {entry.case.name} as much as it seems, "
+        f"{math.ceil(wanted[entry]):,} fresh ones of {entry.case.horizon:,} rounds would show it."
     )
 
 
 def race_results(state: Race) -> list[SearchResult]:
     """Return what was found, case by case."""
     bounding = set(state.candidates)
-    why = f"{state.clock.words} were not enough for them"
+    why = "other lists were tried before them" if state.clock.limit is None else f"{state.clock.limit:g} s were over"
     if state.clock.interrupted:
         why = "interrupted"
     if state.anybody_pays():
@@ -291,20 +255,15 @@ def race(
     tolerance: float,
     search: Search,
     clock: Deadline,
-    budget: float | None,
     alpha: float = ALPHA,
     play: ChunkOutcomes = kernel_outcomes,
 ) -> list[SearchResult]:
     """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha."""
-    if budget is not None and candidates:
-        clock.tell(0, 100, "compiling")
-        _compile(candidates[0], search.seed, play)
-        if candidates[0].case.slow and clock.budget is not None and clock.left is not None:
-            budget = max(clock.left, 1e-3)  # starting processes counts: nothing is compiled for good
     _draw_first_runs(candidates, search.seed, play)
-    most = search.runs if search.runs is not None else (RUNS if clock.budget is None else NO_LIMIT)
-    bounds, planned = search.bounds, in_order(candidates)
-    state = Race(tolerance, search.seed, alpha, planned, most, clock, budget, play, bounds)
+    planned = in_order(candidates)
+    if candidates and candidates[0].case.slow and search.runs is None:
+        planned = planned[:LISTS_OF_BOX]
+    state = Race(tolerance, search.seed, alpha, planned, search.runs or RUNS, clock, play, search.bounds)
     with until_interrupted(clock):
         run_search(state, proposed_draws(state))
     return race_results(state)
@@ -322,11 +281,3 @@ def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutc
             for copies in (entry.case.copies(entry.copies), full_copies(entry.case.market.agents, None)):
                 ahead.extend(runs_of(entry.case.market, entry.case.mechanism, copies, seed, strata).parts)
     expect(ahead)
-
-
-def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes) -> None:
-    """Play a pair over few rounds, to compile before the budget's clock starts."""
-    case = entry.case
-    market = case.market.with_horizon(min(case.horizon, 64))
-    twice = CopiesOf(case.name, tuple(min(2, number) for number in entry.copies))
-    sampled_gain(market, case.mechanism, twice, PairedSampling(1, seed=seed, stratify=False, outcomes=play))

@@ -42,12 +42,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cloneproof._lib.arrays import FloatArray
-from cloneproof._lib.clock import now
 from cloneproof._lib.randomness import substream
 from cloneproof.audits.deviations import CopyVector
 from cloneproof.audits.gain import PairedSampling, PassLength, sampled_gain
 from cloneproof.audits.question import AuditCase
 from cloneproof.audits.search_result import SampledDeviation, Witness, does_not_pay, pays
+from cloneproof.evaluation.precise import TENTH, THIRD
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import BoundsName
 from cloneproof.runs.job import strata_of
@@ -64,16 +64,12 @@ OF_GAIN = 0.75  # The gain has this part of the level of a relative gain's upper
 MIXTURE = 1.0  # The mixture of rates of a confidence sequence costs this much, in logarithms.
 
 # Draws
-FEW = 4  # An expensive look has this many pairs; fewer are never drawn at a time.
+FEW = 4  # Fewer pairs are never drawn at a time.
 MANY_PASSES = 4  # From this many whole passes on they are drawn in place of short ones.
 MOST_KEPT = 1 << 17  # This many runs of an honest world are kept; later ones are played again.
-FIRST = 16  # A look that is not expensive has this many pairs.
-LOOK, DEAR_LOOK = 0.02, 0.15  # A look may take these parts of what is left of a budget: with many pairs, and with few.
-LONGEST_PASS = 64  # Under a budget a look is stratified up to this many strata.
+FIRST = 16  # A look has this many pairs.
 GROWTH, MOST_GROWTH = 2, 8  # Pairs are multiplied by the first; by up to the second if none seem to pay.
 SPARE = 1.1  # This multiple of what a forecast says is drawn.
-AT_ONCE = 0.5  # Further pairs take at most this part of what is left of a budget.
-GO_ON = 2.0  # The search for better ones than the first that pays ends at this multiple of the work until then.
 RISES = 3.0  # A gain is clear if it is this many standard errors.
 NEAR = 0.1  # A gain below this part of the tolerance is not pursued.
 CONFIRMATIONS, GENERATIONS = 1, 2  # The streams of the seeds of confirmations and of generations.
@@ -219,7 +215,7 @@ class HonestRuns:
 
 @dataclass
 class Race:
-    """What is known of each candidate, and what its pairs cost: seconds under a budget, else arms times rounds."""
+    """What is known of each candidate, and what its pairs cost: arms times rounds."""
 
     tolerance: float
     seed: int
@@ -227,7 +223,6 @@ class Race:
     planned: Sequence[RaceEntry]
     most: int
     clock: Deadline
-    budget: float | None
     play: ChunkOutcomes = kernel_outcomes
     bounds: BoundsName = "asymptotic"
     looks: dict[RaceEntry, Draws] = field(default_factory=dict)
@@ -238,11 +233,8 @@ class Race:
     generations: list[list[RaceEntry]] = field(init=False)  # planned, and then added
     numbers: dict[RaceEntry, int] = field(init=False)  # the generation of each
     ranks: dict[RaceEntry, int] = field(init=False)  # its place there
-    first_found: float = math.inf  # the work after which the first that surely pays was known
-    deadline: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
-        self.deadline = self.clock if self.budget is None else Deadline(self.budget)
         self.outcomes = HonestRuns(self.play)
         self.generations, self.numbers, self.ranks = [], {}, {}
         self.add(self.planned)
@@ -261,20 +253,8 @@ class Race:
 
     @property
     def done(self) -> bool:
-        """Whether time is over and one was tried at least, or one surely pays and the search went on for a while.
-
-        It goes on for GO_ON times the work so far, since the first that pays is seldom the best; without a time limit
-        it ends there.
-        """
-        if self.anybody_pays():
-            self.first_found = min(self.first_found, self.work)
-            if self.budget is None or self.work >= GO_ON * self.first_found:
-                return True
-        return self.out_of_time
-
-    @property
-    def out_of_time(self) -> bool:
-        return self.tried and self.deadline.spent
+        """Whether one surely pays, or time is over and one was tried at least."""
+        return self.anybody_pays() or (self.tried and self.clock.spent)
 
     def evaluate(self, proposal: Draw) -> None:
         """Draw the pairs of a candidate."""
@@ -328,19 +308,18 @@ class Race:
     def draw(
         self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: PassLength
     ) -> Draws:
-        """Draw the candidate's pairs up to a number, or as many as the budget affords."""
-        case, begun = entry.case, now()
+        """Draw the candidate's pairs up to a number, or as many as there is time for."""
+        case = entry.case
         if before is not None:
             stratify = self.passes(entry, before.totals)
         sampling = PairedSampling(
-            pairs, 1 - level / 2, seed, stratify, False, self.deadline.left,
+            pairs, 1 - level / 2, seed, stratify, False, self.clock.left,
             resume=None if before is None else before.totals, outcomes=self.outcomes, bounds=self.bounds,
         )  # fmt: skip
         deviation = case.deviation(entry.copies)
         gain = sampled_gain(case.market, case.mechanism, deviation, sampling)
         done = gain.runs - (0 if before is None else before.pairs)
-        seconds = (now() - begun) / max(1, done)
-        cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)
+        cost = float(entry.arms * case.horizon)
         self.work += cost * done
         self.pairs += done
         sample = SampledDeviation(
@@ -407,50 +386,22 @@ class Race:
         excess = draws.excess(self.tolerance) + draws.error
         return draws.cost * draws.pairs_until_known(excess, self.alpha, self.bounds)
 
-    def guessed_cost(self, entry: RaceEntry) -> float:
-        """Return the guessed cost of a pair, proportional to the arms and rounds of the nearest known candidate."""
-        if not self.looks:
-            return 0.0
-        near = min(self.looks, key=lambda other: abs(math.log(other.arms / entry.arms)))
-        more_arms = 1.0 if entry.case.slow else entry.arms / near.arms  # of which a box says nothing
-        return self.looks[near].cost * more_arms * entry.case.horizon / near.case.horizon
+    def is_precise(self, entry: RaceEntry) -> bool:
+        """Return whether a gain is known to the tenth of honest pay, or to its third."""
+        gain, honest = self.looks[entry].one_sided.gain, self.looks[entry].witness.honest
+        return gain.error <= max(TENTH * honest.value, THIRD * abs(gain.value))
 
-    def is_expensive(self, entry: RaceEntry) -> bool:
-        """Return whether even a few pairs take more than a look should."""
-        if self.budget is None or not self.looks:
-            return False
-        return FEW * self.guessed_cost(entry) > LOOK * (self.deadline.left or 0.0)
-
-    def draw_first(self, entry: RaceEntry, postponed: list[RaceEntry]) -> Iterator[Draw]:
-        """Propose a first look, or postpone it if it is too expensive for the remaining budget."""
+    def first_draw(self, entry: RaceEntry) -> Draw:
+        """Return a first look."""
         strata = self.short[id(entry.case.market)]
-        pairs, stratify = max(FIRST, strata), True
-        if self.budget is not None:
-            left, cost = self.deadline.left or 0.0, self.guessed_cost(entry)
-            stratify = strata <= LONGEST_PASS and strata * cost <= LOOK * left
-            pairs = max(FIRST, strata) if stratify else FIRST
-            if not self.looks or pairs * cost > LOOK * left:  # the first one tells what pairs cost
-                pairs, stratify = FEW, strata <= FEW // 2
-            if self.looks and pairs * cost > DEAR_LOOK * left:
-                postponed.append(entry)
-                return
-        short = stratify and strata < self.strata[id(entry.case.market)]
-        yield Draw(entry, min(pairs, self.most), "short" if short else stratify)
+        short = strata < self.strata[id(entry.case.market)]
+        return Draw(entry, min(max(FIRST, strata), self.most), "short" if short else True)
 
     def draw_more(self, entry: RaceEntry) -> Iterator[Draw]:
-        """Propose more pairs of a candidate, if affordable."""
-        pairs = self.affordable(self.looks[entry])
+        """Propose more pairs of a candidate, if it may have more."""
+        pairs = min(self.most, self.wanted(self.looks[entry]))
         if pairs > self.looks[entry].pairs:
             yield Draw(entry, pairs)
-
-    def affordable(self, draws: Draws) -> int:
-        """Return the total pairs to draw next; no more than there are if the budget affords no useful number."""
-        wanted = min(self.most, self.wanted(draws))
-        if self.budget is None:
-            return wanted
-        at_once = 1.0 if self.confirms_first else AT_ONCE  # of a slow policy no list is left that could use the rest
-        within = draws.pairs + int((self.deadline.left or 0.0) * at_once / draws.cost)
-        return min(wanted, within) if within >= draws.pairs + max(1, draws.pairs // 4) else draws.pairs
 
     def wanted(self, draws: Draws) -> int:
         """Return twice the pairs, or the forecast number until it surely does not pay."""
@@ -470,8 +421,5 @@ class Race:
         return fresh if better else look
 
     def tell(self, what: str) -> None:
-        """Report progress: the part of the budget spent, or the candidates looked at."""
-        if self.budget is not None:
-            self.clock.tell(min(100, int(100 * self.deadline.seconds / self.budget)), 100, what)
-        else:
-            self.clock.tell(len(self.looks), len(self.candidates), what)
+        """Report progress: the candidates looked at."""
+        self.clock.tell(len(self.looks), len(self.candidates), what)

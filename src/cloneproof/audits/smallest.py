@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cloneproof._lib.clock import budget_clock
 from cloneproof.audits.deviations import CopiesOf, CopyVector, honesty
 from cloneproof.audits.gain import PairedSampling, compared, exact_gain, exact_payoffs, sampled_gain
 from cloneproof.audits.question import Question
@@ -73,12 +72,11 @@ def smallest_attack(audit: Audit, seconds: float | None = None) -> Witness | Non
     """
     question, search = audit.asked
     search = search.within(seconds)
-    with budget_clock(search.seconds):
-        return _smallest(audit, question, search, Deadline(search.seconds, until=search.work))
+    return _smallest(audit, question, search, Deadline(search.seconds))
 
 
 def _smallest(audit: Audit, question: Question, search: Search, clock: Deadline) -> Witness | None:
-    """Find it within a budget."""
+    """Find it in time."""
     if audit.verdict != "exploitable" or question.opponents == "any":
         return None
     agent, tolerance = audit.worst.agent, question.tolerance
@@ -96,7 +94,7 @@ def _smallest(audit: Audit, question: Question, search: Search, clock: Deadline)
         if clock.spent:
             return None
         try:
-            attack = attack_in(market, mechanism, deviation, search, clock.share(4), exactly)
+            attack = attack_in(market, mechanism, deviation, search, clock, exactly)
         except EngineError:
             return None
         return attack if pays(attack, tolerance) else None
@@ -119,7 +117,7 @@ def _of_few_rounds(attack: Witness, mechanism: Mechanism, tolerance: float, cloc
     deviation = CopiesOf(attack.agent, attack.copies)
     markets = [attack.market.with_horizon(rounds) for rounds in range(1, min(attack.horizon, FEW_ROUNDS) + 1)]
     try:
-        with clock.share(2).for_engines():
+        with clock.for_engines():
             honest, paid = (
                 exact_payoffs([(market, mechanism) for market in markets], registered)
                 for registered in (honesty(attack.market, attack.agent), deviation)

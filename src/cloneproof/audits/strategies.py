@@ -15,7 +15,7 @@ from itertools import chain, islice
 from cloneproof.audits.deviations import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.audits.gain import compared, exact_payoffs, payoff_of
 from cloneproof.audits.question import Argument, AuditCase, Question
-from cloneproof.audits.race import race
+from cloneproof.audits.race import MOST_EACH, race
 from cloneproof.audits.race_state import ALPHA, RaceEntry
 from cloneproof.audits.search_result import (
     ExactResult,
@@ -31,29 +31,27 @@ from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import ExactEngine, evaluate, exact_evaluations
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import Answers, Search, run_search, until_interrupted
+from cloneproof.laws.arithmetic import few_products
 from cloneproof.market.market import Market, full_copies
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.kernel import ChunkOutcomes, Runs
 from cloneproof.runs.sampler import available_threads, nothing_sampled, run_source
 
-HONEST_PART = 0.5  # Honest payoffs may take this part of the budget; what takes longer is sampled.
-LONGEST_RUNG = {"law": 0.5, "tree": 2.0, "auto": 0.5}  # A ladder ends at a rung that takes more seconds.
-LONGEST_RUNG_PART = 0.05  # A rung may take this part of the budget even if it is longer than that.
 MOST_DIGITS = 6.0  # The tree is not asked about a number of states with more digits.
 MANY_COPIES = 1000  # Under the scan theorem this many copies of one original are evaluated.
 OTHERS_LISTS = ((1, 1), (2, 2), (4, 4), (16, 16), (16, 1))  # how often the others register their first, and the rest
 MOST_STEPPED = 10**8  # Longer runs are not stepped through: the table of their logarithms takes 0.8 GB.
-CHECKING_PART = 0.1  # Samples that only check arguments, which settle every case, have this part of the budget.
+CHECKING = 64  # pairs of runs of each list at most, where these only check arguments that settle every case
 FIRST_ROUNDS = 64  # A black box plays this many rounds in this process, so that its errors show before others start.
 FASTEST = 10**8  # No kernel plays more rounds a second.
 
 
-def honest_evaluation(case: AuditCase, seconds: float | None) -> tuple[Evaluation, ExactEngine] | None:
-    """Honest payoffs, and the engine; None if no exact engine is fast enough."""
+def honest_evaluation(case: AuditCase) -> tuple[Evaluation, ExactEngine] | None:
+    """Honest payoffs, and the engine; None if exact engines refuse, as it takes too long."""
     engine: ExactEngine = "law" if _too_many_states(case.market) else "auto"
     try:
-        with Deadline(seconds).for_engines():
+        with few_products():
             evaluations, _ = exact_evaluations([case.under], case.copies(case.kinds.honest), engine)
     except EngineError:
         return None
@@ -77,19 +75,19 @@ def _too_many_states(market: Market) -> bool:
 
 
 def exact(question: Question, search: Search, clock: Deadline) -> FoundDeviations | None:
-    """Strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation."""
-    within = None if clock.left is None else HONEST_PART * clock.left
-    honest = honest_evaluation(question.searched[0], within)
+    """Strategy: every agent by an exact engine; None if none can evaluate honesty, or any deviation."""
+    with clock.for_engines():
+        honest = honest_evaluation(question.searched[0])
     if honest is None:
         return None
     evaluation, engine = honest
     results: list[ExactResult] = []
-    for case, in_time in clock.shared_by(question.searched):
+    for case in question.searched:
         paid = payoff_of(evaluation, case.name)
         more = more_vectors(case, paid, question.tolerance)  # those that make the search complete
         vectors = list(dict.fromkeys([*grid(case.kinds, search.copies)[0], *more]))
         start = ExactResult(case, engine, paid, case.elementary)
-        results.append(search_vectors(start, vectors, ladders(case.kinds, case.horizon), in_time))
+        results.append(search_vectors(start, vectors, ladders(case.kinds, case.horizon), clock))
     if not any(result.evaluated for result in results):
         return None
     if clock.interrupted:
@@ -100,9 +98,8 @@ def exact(question: Question, search: Search, clock: Deadline) -> FoundDeviation
 def search_vectors(
     start: ExactResult, vectors: Sequence[CopyVector], rungs: Sequence[Sequence[CopyVector]], clock: Deadline
 ) -> ExactResult:
-    """Evaluate the vectors, and each ladder until an engine refuses or a rung takes too long."""
+    """Evaluate the vectors, and each ladder until an engine refuses."""
     every, engine = [*vectors, *chain(*rungs)], start.engine
-    long = max(LONGEST_RUNG[engine], LONGEST_RUNG_PART * (clock.budget or 0.0))
 
     def evaluate_vector(vector: CopyVector) -> Witness:
         for smaller, why in answers.left_out.items() if engine == "tree" else ():
@@ -112,15 +109,15 @@ def search_vectors(
 
     def proposals() -> Iterator[CopyVector]:
         """Yield the vectors, then the rungs of one ladder after the other."""
-        for number, vector in enumerate(chain(vectors, *(answers.climb(ladder, long) for ladder in rungs)), start=1):
+        for number, vector in enumerate(chain(vectors, *(answers.climb(ladder) for ladder in rungs)), start=1):
             yield vector
             clock.tell(number, len(every), f"{start.agent}: copies {vector}")
 
     answers = Answers[CopyVector, Witness](evaluate_vector, clock)
-    with until_interrupted(clock):
+    with until_interrupted(clock), few_products():
         run_search(answers, proposals())
     if clock.spent:
-        why = "interrupted" if clock.interrupted else f"the {clock.words} were over"
+        why = "interrupted" if clock.interrupted else f"the {clock.limit:g} s were over"
         for vector in every:
             if vector not in answers.evaluated:
                 answers.left_out.setdefault(vector, why)
@@ -167,8 +164,7 @@ def by_lists(question: Question, search: Search, clock: Deadline) -> FoundDeviat
             if asked.others == {} and first > 1:
                 continue
             alone = replace(question, cases={case.name: asked}, representatives={case.name: case.name})
-            in_time = clock.share(len(OTHERS_LISTS))
-            found = exact(alone, search, in_time) or sampled(alone, search, in_time)
+            found = exact(alone, search, clock) or sampled(alone, search, clock)
             results += found.results
             notes |= dict.fromkeys(found.notes)
         if any(result.paying(question.tolerance) for result in results):
@@ -229,14 +225,13 @@ def sampled_results(
             argued.append(argued_result(case, vectors[0], case.elementary))
             continue
         candidates += [RaceEntry(case, vector) for vector in vectors]
-    _check_size((entry.case for entry in candidates), clock)
-    budget = None if clock.left is None else max(clock.left, 1e-3)
-    if budget is not None and all(_settled(entry.case) for entry in candidates):
-        budget *= CHECKING_PART
-    raced = race(candidates, tolerance, search, clock, budget, play=play)
+    _check_size(entry.case for entry in candidates)
+    if search.runs is None and all(_settled(entry.case) for entry in candidates):
+        search = replace(search, runs=CHECKING)
+    raced = race(candidates, tolerance, search, clock, play=play)
     results = [*argued, *map(_with_argument, raced)]
     if not clock.interrupted and not any(result.evaluated for result in results):
-        raise nothing_sampled(_first_pair(cases[0]), clock)
+        raise nothing_sampled(_first_pair(cases[0]), clock.limit)
     return results
 
 
@@ -262,18 +257,14 @@ def _with_argument(result: SearchResult) -> SearchResult:
     return replace(argued, left_out={vector: result.left_out[vector] for vector in others})
 
 
-def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:
-    """Refuse runs that are too long to step through, or of which the budget does not afford a single pair."""
+def _check_size(cases: Iterable[AuditCase]) -> None:
+    """Refuse runs that are too long to step through."""
     for case in islice(cases, 1):  # all are of one market
-        long, dear = case.horizon > MOST_STEPPED, 2 * case.horizon / FASTEST > (clock.budget or math.inf)
-        if not (long or dear) or _first_pair(case)[0].kernel.seconds * FASTEST < case.horizon:
-            continue  # a commitment costs no rounds
-        if long:
+        if case.horizon > MOST_STEPPED and _first_pair(case)[0].kernel.seconds * FASTEST >= case.horizon:
             raise EngineError(
                 f"expected runs of at most {MOST_STEPPED} rounds where each round is stepped, got {case.horizon}; "
                 "ask for a shorter horizon"
             )
-        raise nothing_sampled(_first_pair(case), clock)
 
 
 def confirm_heuristics(
@@ -287,8 +278,8 @@ def confirm_heuristics(
     for best in map(best_of, unsure):
         if best.gain.value <= 0 or clock.spent:
             continue
-        result, budget = confirmed[best.agent], None if clock.budget is None else clock.left
-        (raced,) = race([RaceEntry(result.case, best.copies)], tolerance, search, clock, budget, level)
+        result = confirmed[best.agent]
+        (raced,) = race([RaceEntry(result.case, best.copies)], tolerance, search, clock, level)
         confirmed[best.agent] = replace(
             result.with_witnesses(raced.evaluated), samples={**result.samples, **raced.samples}
         )
@@ -296,6 +287,6 @@ def confirm_heuristics(
 
 
 def _vectors(case: AuditCase, max_copies: int) -> list[CopyVector]:
-    """Return the grid and the ladders, cheapest first, so a short budget drops the expensive ones."""
-    rungs = [vector for ladder in ladders(case.kinds, case.horizon) for vector in ladder]
+    """Return the grid and the ladders, those of the fewest arms first."""
+    rungs = [vector for ladder in ladders(case.kinds, min(case.horizon, MOST_EACH)) for vector in ladder]
     return sorted({*grid(case.kinds, max_copies)[0], *rungs}, key=lambda vector: (sum(vector), vector))

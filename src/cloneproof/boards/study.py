@@ -266,7 +266,7 @@ def study_board(
                 check_time("simulation of unequal variants")
                 inflation.append(variant_inflation(ours, per_model, number, spread, seed=seed))
     return BoardStudy(
-        board, names, per_model, tuple(gains), tuple(inflation), advice, tuple(left), deadline.elapsed, worth, used.name
+        board, names, per_model, tuple(gains), tuple(inflation), advice, tuple(left), deadline.seconds, worth, used.name
     )
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from cloneproof._lib.checks import ungrouped, whole
-from cloneproof._lib.clock import wall_time
+from cloneproof._lib.clock import now
 from cloneproof._lib.discovery import imported
 from cloneproof._lib.files import check_place
 from cloneproof.errors import CloneproofError, MarketError, MechanismError, brief
@@ -35,7 +35,7 @@ def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any
 def _left(seconds: float | None) -> float | None:
     """Return what is left of seconds that begin with the process, so that loading counts; they are checked later."""
     since = SINCE.get()
-    return seconds if since is None or not seconds or seconds < 0 else max(LEAST, seconds - (wall_time() - since))
+    return seconds if since is None or not seconds or seconds < 0 else max(LEAST, seconds - (now() - since))
 
 
 def parsed_count(text: str | int) -> int:
@@ -72,7 +72,7 @@ Seconds = Annotated[
     float | None,
     option(
         "SECONDS",
-        "Stop after this much wall-clock time; else work is counted: one seed, one answer.",
+        "A deadline; without one precision decides when to stop: one seed, one answer.",
         "--seconds",
         callback=_left,
     ),

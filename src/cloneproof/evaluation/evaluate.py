@@ -118,8 +118,7 @@ def evaluate(
     threads : int, optional
         Runs: how many threads; the bits do not depend on them.
     search, seconds : Search or float, optional
-        The time limit; an exact engine gets half of the remaining time if another can follow. Runs: the most
-        runs (1000 without another limit), the seed, the bounds, the device. `seconds` alone is a time limit, too.
+        Runs: how many, the seed, the device, and the seconds after which it ends.
     progress : callable, optional
         Runs: called with the status of the sampling.
 
@@ -157,7 +156,7 @@ def evaluate(
     clock, engines = Deadline(search.seconds), _candidates(engine)
     for name in engines:
         try:
-            with clock.share(1 if name == engines[-1] else 2).for_engines():
+            with clock.for_engines():
                 if name != "runs":
                     exact = _exactly(name, market, mechanism, full, [market.horizon])
                     evaluation = exact[market.horizon]

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from cloneproof._lib.checks import count, number_in
-from cloneproof._lib.clock import now
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.streams import checked_seed
 from cloneproof.runs.deadline import Deadline
@@ -22,7 +21,6 @@ from cloneproof.runs.estimate import BoundsName
 from cloneproof.runs.sampler import MOST_RUNS, DeviceName, check_sampling, checked_device
 
 MOST_COPIES = 10**6
-QUICK = 10.0  # seconds of counted work
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,8 @@ class Search:
     copies : int, default 4
         Audits try every vector of up to this many copies of each original, besides ladders of 2, 4, 8, .. copies.
     seconds : float, optional
-        Stop after this much wall-clock time, besides what kernels take to compile. What is open then is `undecided`, or
-        has a wider interval. Left out, work is counted instead, so that one seed gives one answer on every machine.
+        A deadline, and nothing else: what it cuts is `undecided`, or has a wider interval. Left out, precision alone
+        decides when to stop, so that one seed gives one answer on every machine.
     runs : int, optional
         The most runs, or pairs of runs for a deviation.
     seed : int, default 0
@@ -78,11 +76,6 @@ class Search:
         """Return the search with this limit, if there is one: what `seconds=` beside `search=` of a question means."""
         return self if seconds is None else replace(self, seconds=seconds)
 
-    @property
-    def work(self) -> float | None:
-        """Seconds of counted work after which a search ends; None if `seconds` or `runs` say when."""
-        return None if self.seconds or self.runs else QUICK
-
 
 SEARCH: Final = Search()  # the default of every question
 
@@ -119,7 +112,6 @@ class Answers(Generic[Proposed, Answered]):
     clock: Deadline = field(default_factory=Deadline)
     evaluated: dict[Proposed, Answered] = field(default_factory=dict)
     left_out: dict[Proposed, str] = field(default_factory=dict)  # what was refused, and why
-    took: float = 0.0  # seconds of the last proposal
 
     @property
     def done(self) -> bool:
@@ -127,24 +119,21 @@ class Answers(Generic[Proposed, Answered]):
 
     def evaluate(self, proposal: Proposed) -> None:
         """Ask about a proposal, unless that was done before."""
-        begun = now()
         if proposal not in self.evaluated and proposal not in self.left_out:
             try:
                 with self.clock.for_engines():
                     self.evaluated[proposal] = self.ask(proposal)
             except EngineError as refusal:
                 self.left_out[proposal] = refusal.reason
-        self.took = now() - begun
 
-    def climb(self, ladder: Sequence[Proposed], long: float) -> Iterator[Proposed]:
-        """Propose rungs in turn until one is refused or takes more than `long` seconds; leave out those beyond it."""
+    def climb(self, ladder: Sequence[Proposed]) -> Iterator[Proposed]:
+        """Propose rungs in turn until one is refused; leave out those beyond it."""
         for number, rung in enumerate(ladder, start=1):
             yield rung
-            if rung in self.left_out or self.took > long:
-                slow = f"copies {rung} took more than {long:g} s; a larger budget goes on"
+            if rung in self.left_out:
                 for beyond in ladder[number:]:
                     if beyond not in self.evaluated:
-                        self.left_out.setdefault(beyond, self.left_out.get(rung, slow))
+                        self.left_out.setdefault(beyond, self.left_out[rung])
                 return
 
 

@@ -11,7 +11,9 @@ free of cancellation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloneproof._lib.arrays import FloatArray
+from cloneproof.errors import EngineError
 
 Array = NDArray[Any]  # of floats or fractions
 Number = Any  # a float or a fraction
@@ -27,6 +30,28 @@ Factor = TypeVar("Factor")
 PART: Final = 1e-12  # the error of a payoff by a law, as a part of the largest payoff in the market
 NEGLIGIBLE: Final = 1e-45  # a probability that may be dropped
 _LOG_ERROR = 42.0  # of nodes that are fewer than exact ones: a relative error of 6e-19
+
+
+_MOST_PRODUCTS: ContextVar[float] = ContextVar("most_products", default=1e10)  # some seconds
+
+
+def check_products(products: float, what: str, advice: str) -> None:
+    """Refuse a law that takes too many products of numbers, counted from above before it begins."""
+    most = _MOST_PRODUCTS.get()
+    if products > most:
+        raise EngineError(
+            f"a law expects at most {most:.0e} products of numbers, got {what} with about {products:.0e}; {advice}"
+        )
+
+
+@contextmanager
+def few_products() -> Iterator[None]:
+    """Within this context laws are refused from a tenth of that on: where there are many numbers to compute."""
+    token = _MOST_PRODUCTS.set(1e9)
+    try:
+        yield
+    finally:
+        _MOST_PRODUCTS.reset(token)
 
 
 def node_count(degree: int) -> int:

@@ -20,7 +20,6 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 
-from cloneproof._lib.clock import check_time, remembered
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import legendre_nodes
 from cloneproof.laws.counts import binomial_window
@@ -107,7 +106,7 @@ def _gauss_rule(prior: Beta | Uniform, count: int) -> Atoms:
     return tuple((value, weight) for value, weight in weights.items() if weight > IDLE)
 
 
-@remembered(256, "closed form")
+@lru_cache(maxsize=256)
 def coin_distance(prior: Prior, count: int, coins: int) -> float:
     """Return the total variation distance of the heads among `coins` coins, under the prior and under its rule.
 
@@ -122,7 +121,6 @@ def coin_distance(prior: Prior, count: int, coins: int) -> float:
         return 1.0
     heads = _heads_of_beta(smooth, coins) if isinstance(smooth, Beta) else _heads_of_uniform(smooth, coins)
     for value, weight in rule:
-        check_time("closed form")
         low, window, _ = binomial_window.__wrapped__(coins, value)  # not kept: too many
         heads[low : low + len(window)] -= np.longdouble(float(weight)) * window
     return min(1.0, float(np.abs(heads).sum() / 2))

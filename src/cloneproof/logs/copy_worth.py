@@ -35,7 +35,7 @@ from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
 from cloneproof.runs.kernel import ChunkOutcomes, Runs
-from cloneproof.runs.sampler import RunPlan, drive, run_cost
+from cloneproof.runs.sampler import RunPlan, drive
 from cloneproof.runs.statistics import Bounds, Estimands, RunTotals, in_groups, served_bounds, with_sum
 
 MOST_RUNS: Final = 200  # of each world
@@ -201,12 +201,11 @@ def _sampled(
             bounds += [Bounds(-most.high, most.high), most, most]
     budget = max(clock.left or 0.0, 1e-3)
     with source_of_runs(drawn, PairedSampling(seed=seed, seconds=budget)) as source:
-        cost = sum(map(run_cost, drawn))
-        plan = RunPlan(MOST_RUNS, seconds=budget, parallel=source.parallel, largest=source.largest, cost=cost)
+        plan = RunPlan(MOST_RUNS, seconds=budget, parallel=source.parallel, largest=source.largest)
         rows = partial(_rows, source.outcomes, drawn, places)
         totals, _ = drive(rows, RunTotals.empty(Estimands(tuple(bounds))), plan)
     if totals.runs < LEAST_RUNS:
-        remark = f"{totals.runs} runs of {wanted:,} rounds in {clock.words} are too few for bounds; give more time"
+        remark = f"{totals.runs} runs of {wanted:,} rounds in {seconds:.2g} s are too few for bounds; give more time"
         return [CopyWorth(owner, wanted, remark=remark) for owner in valued]
     method = f"{totals.runs} runs of each world with common random numbers, seed {seed}"
     method += ", in blocks of rounds" if in_blocks else ""

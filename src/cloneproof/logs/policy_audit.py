@@ -29,7 +29,6 @@ from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
-from cloneproof.runs.sampler import fitting_horizon
 
 MOST_SEARCHED: Final = 6  # originals of an agent up to which all copies can be searched by closed form
 CONFIDENCE: Final = 0.99  # of the verdict, and again of the figures
@@ -130,7 +129,8 @@ def affordable_horizon(
     start = now()
     gain(market, mechanism, agent or first.name, copies, stratify=False, search=Search(runs=TIMED, seed=seed))
     pair = max(now() - start, 1e-6) / TIMED
-    return max(fitting_horizon(longest, pair * longest / market.horizon, seconds, pairs), market.horizon)
+    affordable = min(longest, max(1, int(market.horizon * seconds / (pairs * pair))))
+    return max(affordable, market.horizon)
 
 
 def _is_exact(market: Market, mechanism: Mechanism) -> bool:

@@ -399,7 +399,7 @@ def _watched(
                     progress(source.part)
                 if clock.spent and not job.done():
                     raise OutOfTimeError(
-                        f"expected to read the log within {clock.words}, got about {source.part:.0%} of its rows",
+                        f"expected to read the log within {clock.limit:g} s, got about {source.part:.0%} of its rows",
                         "give more --seconds",
                     )
         except BaseException:

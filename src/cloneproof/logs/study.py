@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import Any, Final
 
 from cloneproof._lib.checks import number_in
-from cloneproof._lib.clock import budget_clock
 from cloneproof._lib.data import fields_of, to_data
 from cloneproof._lib.findings import NamedFinding, WithFindings
 from cloneproof.advice.recommend import recommend
@@ -48,7 +47,7 @@ from cloneproof.runs.deadline import Deadline, interrupts_raised
 from cloneproof.same.links import Links
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
-QUICK: Final = 10.0  # seconds of counted work, if no limit is given
+QUICK: Final = 10.0  # seconds, if no limit is given
 LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is given: sampling needs many runs
 WORTH, ADVISED, AUDITED = 0.4, 0.4, 0.2  # largest share of the time for each question
 LISTED: Final = 4.0  # of so many parts of the time left, titles are compared within one at most
@@ -172,12 +171,12 @@ def study_log(
 
     The policy is audited over `horizon` rounds (those of the log, at most LONGEST), and advice is for `traffic` of them
     (those of the log); where the rows are of a live market, both are in its terms, and so is how it `ends`.
-    Without a number of seconds work is counted, so that one seed gives one answer. Ctrl-C returns the answers that
+    Ctrl-C returns the answers that
     there are, marked `interrupted`, once copies have been looked for.
     """
     if seconds is not None:
         number_in(seconds, "the budget in seconds", 0, error=EngineError, low_open=True)
-    with budget_clock(seconds), interrupts_raised():
+    with interrupts_raised():
         clock = Deadline(QUICK if seconds is None else seconds)
         tell = progress or (lambda done, total, what: None)
         tell(0, 5, "looking for copies")
@@ -225,7 +224,7 @@ def study_log(
             )
         tell(5, 5, "done")
         return LogStudy(
-            log, alike, owners, market, drawn, name, tuple(notes), tuple(left), clock.elapsed, interrupted, same,
+            log, alike, owners, market, drawn, name, tuple(notes), tuple(left), clock.seconds, interrupted, same,
             **answers,
         )  # fmt: skip
 
@@ -306,7 +305,7 @@ class _StudyContext:
 
     def seconds(self, share: float) -> float:
         """Return a share of the whole budget, or what is left if that is less."""
-        return max(self.clock.within(share * (self.clock.budget or 0.0)), 0.0)
+        return min(self.clock.left or 0.0, share * (self.clock.limit or 0.0))
 
 
 def _worths(context: _StudyContext, longest: int, drawn: DrawnMarket) -> list[CopyWorth]:

@@ -1,7 +1,6 @@
 """One pattern search for all tuners: from a point to better neighbours, in ever smaller steps.
 
-Costs are remembered, and work is counted rather than timed, so that one market has one answer; if the time of a
-deadline is over, the answer is the best point so far.
+Costs are remembered, and work is counted rather than timed, so that one market has one answer.
 """
 
 from __future__ import annotations
@@ -9,8 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Generic, Literal, TypeVar
-
-from cloneproof._lib.clock import time_is_over
 
 Candidate = TypeVar("Candidate", bound=Hashable)
 Step = TypeVar("Step")
@@ -31,7 +28,6 @@ class PatternSearch(Generic[Candidate]):
     """A search for a point of low `cost`, which is computed once for each point.
 
     work, most   what one evaluation counts for, and how much may be spent
-    seconds      typical time of one evaluation: a deadline that is nearer ends the search. None: no deadline does
     gain, least  a point is better if its cost is lower by more than this part of it and this much
 
     >>> search = PatternSearch(lambda x: (x - 5) ** 2)
@@ -44,18 +40,17 @@ class PatternSearch(Generic[Candidate]):
         cost: Callable[[Candidate], float],
         work: Callable[[Candidate], float] = lambda _: 1.0,
         most: float = math.inf,
-        seconds: float | None = None,
         gain: float = 0.0,
         least: float = 0.0,
     ) -> None:
-        self._cost, self._work, self.most, self._seconds = cost, work, most, seconds
+        self._cost, self._work, self.most = cost, work, most
         self._gain, self._least = gain, least
         self.done, self.known = 0.0, dict[Candidate, float]()
 
     @property
     def over(self) -> bool:
-        """Whether the work is done or the time is over."""
-        return self.done >= self.most or (self._seconds is not None and time_is_over(self._seconds))
+        """Whether the work is done."""
+        return self.done >= self.most
 
     def cost(self, point: Candidate) -> float:
         """Return the cost, computed once."""

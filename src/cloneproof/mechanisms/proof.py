@@ -11,7 +11,6 @@ from cloneproof.bounds import log_mistake, smallest
 from cloneproof.laws.best import best_mean
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import smallest_gap
-from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum
 
 ROUNDING = 1e-12  # relative error of what a commitment earns that never errs
@@ -39,13 +38,13 @@ class Lists(Enum):
 class Case:
     """One agent in a market.
 
-    `clock` says how long a ceiling may take to be proven; without one it is computed quickly, and not proven. `segment`
+    With `proving` a ceiling is proven where that takes some seconds; else it is computed quickly. `segment`
     says whether the market is one of several segments.
     """
 
     market: Market
     name: str
-    clock: Deadline | None = None
+    proving: bool = False
     segment: bool = False
 
     @property

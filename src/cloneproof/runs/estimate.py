@@ -49,7 +49,7 @@ class Estimate(Data):
     {'value': 1.0, 'low': None, 'high': None, 'error': None, 'kind': 'confidence', 'level': 0.99, 'method': 'one run'}
     """
 
-    keys_of_data = ("value", "low", "high", "error", "kind", "level", "method", "heuristic?")
+    keys_of_data = ("value", "low", "high", "error", "kind", "level", "method", "heuristic?", "lean?")
 
     value: float
     error: float
@@ -95,9 +95,9 @@ class Estimate(Data):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Estimate:
         """Invert `to_dict`."""
-        low, high = (sign * math.inf if data[key] is None else data[key] for key, sign in (("low", -1), ("high", 1)))
-        found = cls.between(low, data["value"], high, data["kind"], data["method"], data["level"])
-        return replace(found, heuristic=data.get("heuristic", False))
+        error, lean = math.inf if data["error"] is None else data["error"], data.get("lean", 0.0)
+        known = data["kind"], data["method"], data.get("heuristic", False)
+        return cls(data["value"], error, *known, data["level"], lean)
 
 
 def both_hold(*levels: float) -> float:

@@ -30,13 +30,13 @@ import numpy as np
 
 from cloneproof._lib.arrays import FloatArray
 from cloneproof._lib.checks import count, known, number_in, real
-from cloneproof._lib.clock import EXACT_UNTIL, count_work, is_counted, now, time_is_over, unlimited
+from cloneproof._lib.clock import UNTIL, now, time_is_over
 from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.market.toml import market_to_toml
 from cloneproof.runs.deadline import Deadline, notebook_line, raises_interrupts
 from cloneproof.runs.estimate import BoundsName, Evaluation
 from cloneproof.runs.job import check_sums
-from cloneproof.runs.kernel import ROUNDS_IN_PYTHON, ChunkOutcomes, Outcomes, Runs
+from cloneproof.runs.kernel import ChunkOutcomes, Outcomes, Runs
 from cloneproof.runs.native import library
 from cloneproof.runs.statistics import (
     FIRST_TIME,
@@ -57,8 +57,6 @@ Submit = Callable[..., Future[T]]
 CHUNK_SECONDS = 0.1  # far above the overhead of a chunk (under 1 ms), and short enough to stop soon when asked to
 LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
 FIRST_PATIENCE = 1.0  # seconds by which a first chunk may exceed the budget: even a short budget gets some runs
-ENOUGH: Final = 100  # runs, or pairs of runs, that a budget must allow for a horizon to fit it (`fitting_horizon`)
-ROUND_NUMBERS: Final = (5, 2, 1)  # a horizon that fits is one of these times a power of ten
 RUNS, FEW_RUNS = 1000, 50  # by default, if no runs and no seconds are given: with the compiled kernels, and without
 SLOW: Final = "sampled in plain Python, about a thousand times slower: "
 FIRST_LOOK: Final = 64  # runs, before which sampling does not stop for what it found
@@ -94,70 +92,10 @@ class RunPlan:
     report: Callable[[SamplingStatus], None] | None = None
     parallel: bool = True
     largest: int = LARGEST_CHUNK
-    cost: float = 0.0  # of a run, in seconds of work
 
 
 def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
-    """Continue from `start` until the plan is fulfilled; Ctrl-C and a spent budget stop early and lose nothing.
-
-    Where work is counted, the budget is a number of runs, the same on every machine.
-    """
-    if not is_counted():
-        return _drive(observe, start, plan)
-    cost = plan.cost * len(start.estimands.weights)
-    wanted, affordable = plan.limit, math.inf
-    if plan.seconds is not None and cost > 0:
-        affordable = start.count + max(plan.seconds // cost, float(cost <= plan.seconds + FIRST_PATIENCE))
-    if affordable <= start.count:
-        return start, "budget"
-    limit = wanted if wanted is not None and wanted <= affordable else int(affordable)
-    with unlimited():
-        totals, stopped = _drive(observe, start, replace(plan, limit=limit, seconds=None))
-    count_work(cost * (totals.count - start.count))
-    return totals, "budget" if stopped == "runs" and limit != wanted else stopped
-
-
-def run_cost(runs: Runs) -> float:
-    """Return seconds of work of a run, where work is counted."""
-    return run_seconds(runs) if is_counted() else 0.0
-
-
-def run_seconds(runs: Runs) -> float:
-    """Estimate the seconds that a usual core takes for a run."""
-    if not kernels_installed():
-        return runs.job.market.horizon / ROUNDS_IN_PYTHON
-    return sum(part.kernel.seconds for part in runs.parts)
-
-
-def nothing_sampled(drawn: Sequence[Runs], clock: Deadline) -> OutOfTimeError:
-    """Return the error of a question without a single run, or pair of runs: what one takes, and which horizon fits."""
-    horizon, budget = drawn[0].job.market.horizon, clock.budget or clock.limit or 0.0
-    usual = sum(map(run_seconds, drawn))
-    took = max(usual, budget)  # a black box may be slower than the usual one
-    what = "one run" if len(drawn) == 1 else "one pair of runs"
-    about = f"{'about' if usual > budget else 'more than'} {f'{took:,.0f}' if took >= 10 else f'{took:.2g}'}"
-    return OutOfTimeError(
-        f"nothing was sampled in {clock.words}: {what} of {horizon:,} rounds takes {about} s",
-        f"ask for a shorter horizon, such as {fitting_horizon(horizon, took, budget):,}, or give more time",
-    )
-
-
-def fitting_horizon(horizon: int, seconds: float, budget: float, runs: int = ENOUGH) -> int:
-    """Return a round number of rounds, at most `horizon`, of which the budget affords so many runs.
-
-    `seconds` is what one run of `horizon` rounds takes, or one pair.
-
-    >>> fitting_horizon(10**6, seconds=2.0, budget=40.0), fitting_horizon(1500, seconds=0.1, budget=40.0)
-    (200000, 1500)
-    """
-    affordable = horizon * budget / (runs * max(seconds, 1e-9))
-    if affordable >= horizon:
-        return horizon
-    power = int(10 ** (len(str(int(max(affordable, 1)))) - 1))
-    return next(number * power for number in ROUND_NUMBERS if number * power <= max(affordable, 1))
-
-
-def _drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
+    """Continue from `start` until the plan is fulfilled; Ctrl-C and the deadline stop early and lose nothing."""
     deadline = Deadline(plan.seconds)
     threads = plan.threads or available_threads()
     totals = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
@@ -185,6 +123,15 @@ def _drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTo
     except OutOfTimeError:
         return totals, "budget"
     return totals, "runs" if plan.limit is not None and totals.count >= plan.limit else "budget"
+
+
+def nothing_sampled(drawn: Sequence[Runs], seconds: float | None) -> OutOfTimeError:
+    """Return the error of a question without a single run, or pair of runs."""
+    what = "one run" if len(drawn) == 1 else "one pair of runs"
+    return OutOfTimeError(
+        f"expected time for {what} of {drawn[0].job.market.horizon:,} rounds, got {seconds or 0.0:.4g} s",
+        "give more, or ask for a shorter horizon",
+    )
 
 
 class InlineExecutor(Executor):
@@ -241,14 +188,14 @@ def _work(inbox: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> No
 
 def by_deadline(work: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
     """Call what looks at no clock itself, such as compilers and kernels; leave it running if time is over first."""
-    if is_counted() or math.isinf(EXACT_UNTIL.get()):
+    if math.isinf(UNTIL.get()):
         return work(*arguments)
     future = in_thread(work, *arguments)
     while not future.done():
-        if time_is_over(0.0):
+        if time_is_over():
             name = getattr(work, "__name__", "a computation")
-            raise OutOfTimeError(f"time was over within {name}", "use a larger budget")
-        futures.wait([future], max(0.0, EXACT_UNTIL.get() - now()))
+            raise OutOfTimeError(f"time was over within {name}", "give more seconds")
+        futures.wait([future], max(0.0, UNTIL.get() - now()))
     return future.result()
 
 
@@ -395,12 +342,10 @@ def sample(
         report=progress,
         parallel=parallel,
         largest=largest,
-        cost=run_cost(drawn),
     )
-    clock = Deadline(seconds)
     totals, stopped = drive(partial(_rows, outcomes, drawn), RunTotals.empty(Estimands(ranges)), plan)
     if not totals.runs and stopped == "budget":
-        raise nothing_sampled([drawn], clock)
+        raise nothing_sampled([drawn], seconds)
     numbers = totals.estimates(confidence, f"{totals.runs} runs, seed {drawn.job.seed}", bounds)
     notes: tuple[str, ...] = ()
     if stopped in PARTIAL:

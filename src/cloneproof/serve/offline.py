@@ -252,7 +252,7 @@ def _timely(entries: Iterable[tuple[bytes, ledger.Entry]], clock: Deadline) -> I
     for _, entry in entries:
         if entry.n % LOOKS == 0 and clock.spent:
             raise OutOfTimeError(
-                f"expected to read the ledger within {clock.words}, got its first {entry.n:,} entries",
+                f"expected to read the ledger within {clock.limit:g} s, got its first {entry.n:,} entries",
                 "give more --seconds",
             )
         yield entry

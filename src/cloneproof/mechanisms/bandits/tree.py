@@ -38,7 +38,6 @@ from cloneproof.runs.estimate import Estimate, Evaluation, weighted_sum
 METHOD = "state tree: forward recursion over statistics"
 MOST_WORK = 1_000_000  # arms looked at, for each that may be picked in a state: some five seconds; more is refused
 FIRST_LOOK = 20_000  # after which the growth is extrapolated
-WORK_SECONDS = 5e-6
 NEGLIGIBLE = 1e-30  # a chance of a state; all of those together are far below PART
 MOST_NODES = 500  # of a uniform prior
 
@@ -164,7 +163,7 @@ class Recursion:
                     if weight < NEGLIGIBLE:
                         continue
                     earned, following = self._round(state, played)
-                    check_time("tree", WORK_SECONDS * len(earned) * arms)
+                    check_time("tree")
                     work += len(earned) * arms
                     self._check_growth(work, sizes, max(horizons))
                     stays = [*following] == [state] and played >= self.award

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
-from cloneproof._lib.clock import check_time, remembered
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import Array, products_of_others, tie_nodes
 from cloneproof.laws.counts import CountLaw, expected_minimum, hypergeometric
@@ -59,7 +58,6 @@ def commitment(groups: list[EqualArms], rewards: RewardLaw, arm_rounds: int) -> 
         tails = {value: _below_and_at(other, low, high) for value, other in laws.items()}
         step = max(1, CHUNK // (high - low + 1))
         for start in range(0, len(nodes), step):
-            check_time("closed form")
             x, weight = nodes[start : start + step, None], weights[start : start + step]
             below = {value: before + x * at for value, (before, at) in tails.items()}
             for g, gain in _wins(groups, winner, below, tails[winner][1]):
@@ -79,7 +77,6 @@ def _wins(groups: list[EqualArms], winner: float, below: dict[float, Array], at:
     """Return the integrand of a given original's win at each node, for each group that may have the winner's mean."""
     factors = []
     for group in groups:
-        check_time("closed form")
         terms = [float(weight) * below[value] ** group.copies for value, weight in group.atoms]
         factors.append(sum(terms[1:], terms[0]))
     others = products_of_others([factor**group.number for factor, group in zip(factors, groups, strict=True)])
@@ -244,7 +241,6 @@ def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: Reward
     ordered = phases.order_matters(sum(original.copies for original in originals))
     parts: list[tuple[Array, Array, float, float]] = []
     for weight, runs in realisations(originals, ordered):
-        check_time("closed form")
         if not weight:
             continue
         share = float(weight)
@@ -301,7 +297,7 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> list[ScoreP
     return [(sums, awards[0])]
 
 
-@remembered(8192, "closed form")
+@lru_cache(maxsize=8192)
 def commitment_of_types(types: MeanCounts, arm_rounds: int, rewards: RewardLaw) -> tuple[list[EqualArms], Commitment]:
     """Return the commitment among arms of known means, and a group for each mean.
 
@@ -324,7 +320,6 @@ def awards(scores: list[ScoreLaw]) -> list[float]:
         at[id(score)], before[id(score)], prizes[id(score)] = chances, below, prize
     totals = [0.0] * len(scores)
     for x, weight in zip(*tie_nodes(len(scores) - 1), strict=True):
-        check_time("closed form")
         below_or_tied: dict[int, Array] = {key: before[key] + x * at[key] for key in at}
         rivals = products_of_others([below_or_tied[id(score)] for score in scores])
         for i, score in enumerate(scores):

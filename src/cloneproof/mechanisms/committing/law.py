@@ -1,6 +1,6 @@
 """What agents earn in expectation under mechanisms that explore and then commit.
 
-Work that would take minutes, by a rough count of products, is refused at the start.
+Work that would take long, by a rough count of products, is refused at the start.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import islice, pairwise
 
 from cloneproof.errors import EngineError
-from cloneproof.laws.arithmetic import node_count
+from cloneproof.laws.arithmetic import check_products, node_count
 from cloneproof.laws.means import CopiedOriginal, EqualArms, count_realisations, group_originals, prior_mean
 from cloneproof.laws.points import REACH
 from cloneproof.market.market import Market
@@ -36,7 +36,7 @@ from cloneproof.runs.job import Job
 
 LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
 ALONE = 128  # and where originals are averaged one at a time
-MOST_PRODUCTS = 1e12  # of floats in an exact payoff, counted from above: a few minutes; more is refused
+FEWER = "take fewer copies, fewer values of the priors or fewer rounds of exploration"
 REALISATION_COST = 2e5  # least cost of a realisation of the means
 
 
@@ -46,7 +46,7 @@ def check_level(groups: list[EqualArms], arm_rounds: int) -> None:
     arms = sum(group.copies * group.number for group in groups)
     kept = sum(window(arm_rounds, mean) for mean in set(means))
     products = 60 * kept * node_count(arms - 1) * min(len(means), 2 + kept / (arm_rounds + 1))
-    _refuse_beyond(products, f"a commitment over {arms} arms after {arm_rounds} rounds each")
+    check_products(products, f"a commitment over {arms} arms after {arm_rounds} rounds each", FEWER)
 
 
 def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases) -> None:
@@ -66,7 +66,7 @@ def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases) -> No
             cases = whole if phases.trial >= arms * m else arms * means
             cost += cases * window(min(phases.trial, arms * m), 0.5) ** 2 / 4
         products += count_realisations(list(originals), phases.order_matters(arms)) * cost
-    _refuse_beyond(products, f"the scores of {len(agents)} agents over {phases.trial} rounds")
+    check_products(products, f"the scores of {len(agents)} agents over {phases.trial} rounds", FEWER)
 
 
 def window(rounds: int, mean: float) -> float:
@@ -77,14 +77,6 @@ def window(rounds: int, mean: float) -> float:
 def _ties(rounds: int, low: float, high: float) -> float:
     """Estimate at how many sums arms of two means may tie."""
     return max(0.0, (window(rounds, low) + window(rounds, high)) / 2 - rounds * (high - low))
-
-
-def _refuse_beyond(products: float, what: str) -> None:
-    if products > MOST_PRODUCTS:
-        raise EngineError(
-            f"an exact law expects at most {MOST_PRODUCTS:.0e} products of numbers, got {what} with about "
-            f"{products:.0e}; take fewer copies, fewer values of the priors or fewer rounds of exploration"
-        )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from cloneproof._lib.clock import check_time
 from cloneproof._lib.ticks import TICK_BITS, ticks
 from cloneproof.laws.arithmetic import Array, tie_nodes
 from cloneproof.laws.counts import CountLaw, add_laws, binomial, convolve, power, scale
@@ -83,7 +82,6 @@ def _ties(kinds: list[tuple[CountLaw, int]], low: int, high: int, arms: int) -> 
     parts: list[list[CountLaw]] = [[] for _ in kinds]
     for s in range(low, high + 1):
         for x, weight in zip(nodes, weights, strict=True):
-            check_time("closed form")
             all_arms, but_one = [], []
             for law, count in kinds:
                 cut = law.weights[: s - law.low + 1].copy()

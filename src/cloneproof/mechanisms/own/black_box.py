@@ -44,7 +44,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from cloneproof._lib.checks import known, number_in
-from cloneproof._lib.clock import is_counted
 from cloneproof._lib.randomness import substream, uniform
 from cloneproof._lib.ticks import ONE
 from cloneproof.errors import EngineError, OutOfTimeError, brief
@@ -560,7 +559,7 @@ def black_box_runs(threads: int | None, seconds: float | None = None) -> Iterato
 
     When the time is over, a running chunk stops between two calls of the policy with `OutOfTimeError`.
     """
-    deadline = Deadline(None if is_counted() else seconds)
+    deadline = Deadline(seconds)
     with nullcontext() if threads is None or threads == 1 else Workers(threads) as workers:
 
         def play(runs: Runs, first: int, count: int) -> Outcomes:

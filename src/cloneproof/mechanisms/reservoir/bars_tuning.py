@@ -30,7 +30,6 @@ STEPS = 0.4, 0.01  # first change of a parameter, and one that is too small to t
 GAIN = 1e-4  # smallest relative gain that counts
 LEVELS = 31  # of failures, in the work of one regret
 WORK = 4e6  # of a search, in squared kinds of agents times values, draws and levels: some seconds
-COST_SECONDS = 0.02  # typical time of one evaluation
 
 
 class BarNumbers(NamedTuple):
@@ -67,7 +66,6 @@ def tune_bar(market: ReservoirMarket, coarse: ReservoirMarket | None = None) -> 
         lambda numbers: bar_regret(searched, numbers.bar, numbers.draws, ROUGH),
         work=lambda numbers: len(searched.alike) ** 2 * len(searched.values) * numbers.draws * LEVELS,
         most=WORK,
-        seconds=COST_SECONDS,
         gain=GAIN,
     )
     tuned = search.descend(

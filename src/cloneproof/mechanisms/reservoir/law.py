@@ -30,10 +30,9 @@ from typing import cast
 
 import numpy as np
 
-from cloneproof._lib.clock import check_time
 from cloneproof._lib.schedules import Bar
 from cloneproof.errors import EngineError
-from cloneproof.laws.arithmetic import Array, tie_nodes, to_the_power
+from cloneproof.laws.arithmetic import Array, check_products, tie_nodes, to_the_power
 from cloneproof.laws.bars import bar_path, bar_pay
 from cloneproof.laws.counts import binomial
 from cloneproof.laws.draws import UniformDraws
@@ -47,7 +46,6 @@ from cloneproof.mechanisms.terms import Feature, Terms
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.job import Job
 
-MOST_PRODUCTS = 2e9  # products of numbers for one agent's draws; they take seconds
 MOST_DRAWS = 150  # draws up to which factorials are floats
 SLOTS = 1024  # the most points of a Gauss rule
 BAR_POINTS = 240  # of the finer of two resolutions under a bar
@@ -211,11 +209,8 @@ def independent_parts(originals: Sequence[CopiedOriginal], draws: int, levels: i
     kinds = Counter(originals)
     joined = sum(number.bit_length() + number.bit_count() - 1 for number in kinds.values()) - 1
     alone = power**2 * sum(len(original.atoms) for original in kinds) + joined * power**4 / 8
-    if min(listed, alone) * levels > MOST_PRODUCTS or (alone < listed and power > MOST_DRAWS):
-        raise EngineError(
-            f"the law of a reservoir expects at most {MOST_PRODUCTS:.0e} products of numbers for an agent's draws, got "
-            f"about {min(listed, alone) * levels:.0e} for {draws} draws; take priors of fewer values"
-        )
+    what, advice = f"{draws} draws of an agent", "take priors of fewer values"
+    check_products(math.inf if alone < listed and power > MOST_DRAWS else min(listed, alone) * levels, what, advice)
     if listed <= alone:
         return [(list(realisations(originals)), 1)]
     return [([(weight, ((value, kind.copies),)) for value, weight in kind.atoms], n) for kind, n in kinds.items()]
@@ -242,7 +237,6 @@ def expected_powers(
         table = np.zeros((rows, columns, len(tables) - 1, tables[0].shape[1]))
         x_power = chances[:, None] + x * 0
         for a in range(rows):
-            check_time("closed form")
             weight = x_power
             for b in range(min(columns, total - a + 1)):
                 table[a, b] = _moments(weight, marks) / (factorials[a] * factorials[b])
@@ -272,7 +266,6 @@ def _convolved(x: Array, y: Array, total: int) -> Array:
     rows, columns = x.shape[:2]
     out = x * 0
     for a in range(rows):
-        check_time("closed form")
         for b in range(min(columns - 1, total - a) + 1):
             rest = y[: rows - a, : columns - b]
             out[a:, b:, :1] += x[a, b, :1] * rest[:, :, :1]
@@ -287,7 +280,6 @@ def _add_tests(earned: list[float], laws: list[DrawLaws], rule: Rule, horizon: i
         return
     tested, later = (rounds.astype(float) for rounds in place_rounds(horizon, n, np.arange(count) + draw * count))
     for i, law in enumerate(laws):
-        check_time("closed form")
         others = [
             (other.agents - (k == i), other.alive[draw : draw + 1], other.alive[draw + 1 : draw + 2])
             for k, other in enumerate(laws)
@@ -306,7 +298,6 @@ def _best_count(laws: list[DrawLaws], rule: Rule) -> list[float]:
     )
     earned = np.zeros(len(laws))
     for slot in range(rule.draws):
-        check_time("closed form")
         at = slice(slot, slot + 1)
         earned = earned + highest_count_pay(agents, own[:, at], first[:, at], last[:, at], nodes, weights)
     return [*map(float, earned)]

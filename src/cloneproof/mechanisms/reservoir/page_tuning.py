@@ -30,11 +30,10 @@ MANY = 300  # blocks that add another one
 MOST_BLOCKS = 600  # of a laboratory that are tried
 FINALISTS = 4  # points that are compared on more worlds
 QUOTED = 1.2e6  # draws of counts for the loss that is told
-COST_SECONDS = 0.03  # typical time of one evaluation
 STEPS = 0.5, 0.06  # first change of a number, and one that is too small to try
 GAIN = 2e-3  # smallest relative gain that counts
 PLAYED, TOLD = 2e6, 8e6  # pages that a look at streams plays, and that are played for what is told of them
-FEWEST_RUNS, MOST_LOOKS, LOOK_SECONDS = 16, 14, 0.3
+FEWEST_RUNS, MOST_LOOKS = 16, 14
 PACES = (1.0, 1.8)  # at the start, times the rotations of a laboratory that ends with a freeze
 MOVES = (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (1, -1, 0), (-1, 1, 0), (0, 0, 1), (0, 0, -1)
 WAIT, WAITS = 1.17, (1.05, 2.5)  # turns between verdicts, times the fewest
@@ -61,7 +60,6 @@ def tune_pages(market: PageMarket, kind: str) -> TunedPages:
         lambda point: market.lost(point)[0],
         work=lambda point: 1 + point.size / MANY,
         most=LOOKS,
-        seconds=COST_SECONDS,
         gain=GAIN,
     )
     search.descend(search.best_of(points.starts()), points.near, halved(*STEPS), choose="turns")
@@ -122,9 +120,7 @@ def tune_streams(market: Market, start: PageNumbers) -> TunedStreams | None:
     if Streams(*best).runs(job) is None:
         return None
     if market.horizon * FEWEST_RUNS <= 2 * PLAYED:
-        search = PatternSearch[StreamsNumbers](
-            lambda point: lost(point, PLAYED)[0], most=MOST_LOOKS, seconds=LOOK_SECONDS, gain=GAIN
-        )
+        search = PatternSearch[StreamsNumbers](lambda point: lost(point, PLAYED)[0], most=MOST_LOOKS, gain=GAIN)
         best = search.descend(search.best_of(starts), near, (0.4, 0.2), choose="turns")
     return TunedStreams(best, *lost(best, TOLD))
 

@@ -27,11 +27,9 @@ from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.proof import DECIDES, ONE_MEAN, Case, Lists, Proof
-from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
 
 NO_GUARANTEE = "computed at some rates of the prior, no guarantee"
-UNPROVEN_SECONDS = 4.0  # Kept for a ceiling that is computed, if there is no time to prove it.
 BINS = 3000  # The cells of a ceiling are made from this many bins of a continuous prior.
 MACHINE_CHECKED = "checked by machine (`make prove`) for rewards on time with finitely many values in [0, 1]"
 CONTEST_CHECKED = "checked by machine (`make prove`), given that the contest pays a better champion no less: our proof"
@@ -133,8 +131,8 @@ def is_scan(running: Mechanism) -> bool:
 def _ceiling_at_random_end(mechanism: Mechanism, case: Case) -> Estimate | None:
     """Return the most that copies gain under the index or bars on slots, times the share, on average over the prior.
 
-    Under a bar it is nothing. Of the index it is proven for three originals and for priors of few values, if there is
-    time; otherwise, and without a clock, it is computed at some rates of the prior, on which no verdict rests.
+    Under a bar it is nothing. Of the index it is proven for three originals and for priors of few values, where that is
+    asked for and there is time; otherwise it is computed at some rates of the prior, on which no verdict rests.
     """
     family = case.market.family
     at_random = case.market.ends == "at-random" and case.exchangeable
@@ -153,12 +151,10 @@ def _ceiling_at_random_end(mechanism: Mechanism, case: Case) -> Estimate | None:
 
 def _index_ceiling(rule: Rule, case: Case) -> tuple[float, bool]:
     """Return the ceiling of the index on slots, and whether it is proven."""
-    prior, clock = cast("Any", case.agent.priors[0]), case.clock  # hashable
+    prior = cast("Any", case.agent.priors[0])  # hashable
     numbers = case.agent.count, rule.draws, rule.parameters[0], case.market.horizon
-    left = None if clock is None or clock.left is None else max(0.0, clock.left - UNPROVEN_SECONDS)
     try:
-        with Deadline(left).for_engines():
-            return _ceiling(prior, *numbers, clock is not None)
+        return _ceiling(prior, *numbers, case.proving)
     except OutOfTimeError:
         return _ceiling(prior, *numbers, False)
 

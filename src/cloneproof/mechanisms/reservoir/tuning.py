@@ -51,7 +51,6 @@ LOOKS = 110.0  # evaluations of the exact cost, in units of a market with one ki
 MANY = 80  # draws of all kinds of agents together that add one such unit to an evaluation
 LEVELS = 16  # cells of counts that do not pass, where slots are taken as independent
 TINY = 1e-300  # keeps quotients finite
-COST_SECONDS = 2.5e-3  # typical time of one evaluation
 WORLDS = 256  # of drawn champions
 PATHS = 2.0  # times exp(-w r): all ways in which an index falls too low; simulated regrets are least about there
 CONSTANTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
@@ -241,7 +240,6 @@ class _Neighbourhood:
             cost,
             work=lambda point: 1 + len(self.market.alike) * point.draws / MANY,
             most=LOOKS if timed else math.inf,
-            seconds=COST_SECONDS if timed else None,
             gain=GAIN,
             least=ROUNDING * self.market.horizon,
         )
