@@ -5,6 +5,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.evaluation.reference import runs_of
+from cloneproof.market.delays import Delays
 from support.reference_runs import reference_outcomes
 
 HITS = cp.Discrete([0.1, 0.6], [0.5, 0.5])
@@ -47,6 +48,30 @@ def test_pages_have_the_bits_of_a_session(mechanism: cp.Mechanism, places: tuple
         np.testing.assert_array_equal(found.payoff, expected.payoff)
     np.testing.assert_allclose(found.served, expected.served, rtol=1e-12)
     np.testing.assert_allclose(found.regret, expected.regret, rtol=1e-9, atol=1e-12)
+
+
+LATE = [Delays([(0.5, 0.5), (0.95, 6)], 24), Delays([(0.5, 3), (0.95, 6)], 24, [1, 0, 5, 2])]
+STREAMS = [
+    *((made, places, horizon) for made, places, horizon in RESERVOIRS if made.name == "reservoir-streams"),
+    (cp.mechanism("reservoir-streams", rotations=1, blocks=2, turns=3), (1, 0.6), 200),
+    (cp.mechanism("reservoir-streams", rotations=2, blocks=3), (1,), 80),
+    (cp.mechanism("reservoir-streams", rotations=3, blocks=2, turns=70), (1, 0.5, 0.2, 0.1), 600),
+]
+
+
+@pytest.mark.parametrize("delays", LATE, ids=["steady", "by hour"])
+@pytest.mark.parametrize(("mechanism", "places", "horizon"), STREAMS, ids=str)
+def test_streams_with_late_clicks_have_the_bits_of_a_session(
+    mechanism: cp.Mechanism, places: tuple[float, ...], horizon: int, delays: Delays
+) -> None:
+    """Clicks that miss a verdict, their draw's life or the season; nights without a visitor; verdicts by turns."""
+    market = cp.Market(AGENTS, horizon, positions=places, delays=delays)
+    job, prompt = (runs_of(own, mechanism, COPIES, seed=3) for own in (market, market.with_delays("none")))
+    assert job.kernel.late
+    found, expected = job(0, 20), reference_outcomes(job, 0, 20)
+    np.testing.assert_array_equal(found.payoff, expected.payoff)
+    np.testing.assert_allclose(found.regret, expected.regret, rtol=1e-9, atol=1e-12)
+    assert (found.payoff != prompt(0, 20).payoff).any()
 
 
 @pytest.mark.parametrize(("mechanism", "places", "horizon"), RESERVOIRS[1:2], ids=str)
