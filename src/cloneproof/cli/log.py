@@ -36,7 +36,6 @@ from cloneproof.cli.serve import service_package
 from cloneproof.errors import LogError
 from cloneproof.evaluation.search import Search
 from cloneproof.market.toml import save_market
-from cloneproof.mechanisms.own.black_box import BlackBox
 from cloneproof.runs.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -210,8 +209,7 @@ def _policy(name: str | None, settings: Sequence[str] | None, ledger: LedgerRows
     if name is None:
         return (None, "") if ledger is None else (lambda _fitted: ledger.mechanism, ledger.spec.mechanism)
     if ":" in name:
-        own = own_policy(name)
-        return (own if isinstance(own, BlackBox) else lambda _fitted: own), name
+        return own_policy(name), name
     return (lambda fitted: chosen_mechanism(name, settings, fitted)), name
 
 

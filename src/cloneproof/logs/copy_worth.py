@@ -30,8 +30,7 @@ from cloneproof.logs.originals import LogOwner, by_segment
 from cloneproof.logs.policy_audit import PolicyAudit, affordable_horizon
 from cloneproof.market import Agent, Market
 from cloneproof.market.priors import Prior
-from cloneproof.mechanisms import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.mechanisms.mechanism import Mechanism, mechanism_for
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
 from cloneproof.runs.kernel import ChunkOutcomes, Runs
@@ -115,7 +114,7 @@ def posterior_market(
 
 def worth_of_copies(
     market: Market,
-    policy: BlackBox | Callable[[Market], Mechanism],
+    policy: Mechanism | Callable[[Market], Mechanism],
     owners: Sequence[LogOwner],
     seconds: float,
     seed: int = 0,
@@ -154,14 +153,12 @@ def by_copies_of_log(
 
 def _exact(
     market: Market,
-    policy: BlackBox | Callable[[Market], Mechanism],
+    policy: Mechanism | Callable[[Market], Mechanism],
     owners: Sequence[LogOwner],
     valued: Sequence[LogOwner],
 ) -> Iterator[CopyWorth]:
     """Yield the worths by the closed form."""
-    if isinstance(policy, BlackBox):
-        raise CloneproofError("a black box has no closed form")
-    registered, mechanism = {owner.name: owner.copies for owner in owners}, policy(market)
+    registered, mechanism = {owner.name: owner.copies for owner in owners}, mechanism_for(policy, market)
     copied = evaluate(market, mechanism, registered, engine="law")
     for owner in valued:
         once = registered | {owner.name: (1,) * len(owner.copies)}
@@ -173,7 +170,7 @@ def _exact(
 
 def _sampled(
     market: Market,
-    policy: BlackBox | Callable[[Market], Mechanism],
+    policy: Mechanism | Callable[[Market], Mechanism],
     owners: Sequence[LogOwner],
     valued: Sequence[LogOwner],
     seconds: float,
@@ -182,16 +179,16 @@ def _sampled(
 ) -> list[CopyWorth]:
     """Sample the worlds of all owners together, over the market's rounds if blocks apply, or as many as time allows."""
     registered, clock, wanted = {owner.name: owner.copies for owner in owners}, Deadline(seconds), market.horizon
-    made = policy if isinstance(policy, BlackBox) else policy(market)
+    made = mechanism_for(policy, market)
     in_blocks = _bias(runs_of(market, made, registered, rough=True)) > 0
     if not in_blocks:
         timed = market.with_horizon(short)
-        mechanism = policy if isinstance(policy, BlackBox) else policy(timed)
+        mechanism = mechanism_for(policy, timed)
         seconds_of_one = 2 * seconds * LONGEST_PART / (1 + len(valued))  # a pair is two worlds
         first = valued[0].name
         wanted = affordable_horizon(timed, mechanism, market.horizon, seconds_of_one, seed, first, registered, PAIRS)
     played = market.with_horizon(wanted)
-    mechanism = policy if isinstance(policy, BlackBox) else policy(played)
+    mechanism = mechanism_for(policy, played)
     worlds = [registered, *(registered | {owner.name: (1,) * len(owner.copies)} for owner in valued)]
     drawn = [runs_of(played, mechanism, world, seed, rough=True) for world in worlds]
     places = [[agent.name for agent in played.agents].index(owner.name) for owner in valued]

@@ -25,8 +25,7 @@ from cloneproof.evaluation.evaluate import evaluate
 from cloneproof.evaluation.search import Search
 from cloneproof.market import Market
 from cloneproof.market.market import Copies
-from cloneproof.mechanisms import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.mechanisms.mechanism import Mechanism, mechanism_for
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate
 
@@ -42,7 +41,7 @@ MOST_RELATIVE: Final = 1000.0  # relative gain beyond which the search for a lar
 RUNS: Final = 200  # pairs of runs in a batch of the figures
 AFRESH: Final = 1000  # distance of the seed of the figures from those of the searches
 
-AuditedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
+AuditedPolicy = Mechanism | Callable[[Market], Mechanism]
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ def audit_policy(
     market: Market, policy: AuditedPolicy, longest: int, tolerance: float, seconds: float, seed: int = 0
 ) -> PolicyAudit:
     """Audit a policy over the market's rounds; if sampled, over up to `longest` rounds if time allows."""
-    mechanism = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
-    if not isinstance(mechanism, BlackBox) and _is_exact(market, mechanism):
+    mechanism = mechanism_for(policy, market)
+    if _is_exact(market, mechanism):
         audited = audit(market, mechanism, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
         return PolicyAudit(audited, audited.worst, str(audited.scope), _gains(audited))
     clock = Deadline(seconds * SEARCHED)
@@ -83,9 +82,8 @@ def audit_policy(
     if audited.verdict == "exploitable":
         last = [search for search in searches if search.verdict == "exploitable"][-1]
         best, parts = last.worst, _gains(last)
-        played = mechanism if isinstance(mechanism, BlackBox) else audited.mechanism
         if seconds - clock.seconds > LEAST_AFRESH:
-            best, parts = _sampled_again(best, parts, played, seconds - clock.seconds, seed)
+            best, parts = _sampled_again(best, parts, audited.mechanism, seconds - clock.seconds, seed)
     scope = str(audited.scope) if audited.verdict == "clone-proof" else _scope(searches)
     return PolicyAudit(audited, best, scope, parts)
 
@@ -110,7 +108,7 @@ def _searches(market: Market, policy: AuditedPolicy, tolerance: float, clock: De
 
 def affordable_horizon(
     market: Market,
-    mechanism: Mechanism | BlackBox,
+    mechanism: Mechanism,
     longest: int,
     seconds: float,
     seed: int = 0,
@@ -148,7 +146,7 @@ def _is_exact(market: Market, mechanism: Mechanism) -> bool:
 
 
 def _sampled_again(
-    worst: Witness, parts: Mapping[str, Estimate], policy: Mechanism | BlackBox, seconds: float, seed: int
+    worst: Witness, parts: Mapping[str, Estimate], policy: Mechanism, seconds: float, seed: int
 ) -> tuple[Witness, Mapping[str, Estimate]]:
     """Sample the deviation with fresh pairs; keep it as found if these are less precise."""
     search = Search(seconds=seconds, runs=RUNS, seed=seed + AFRESH, bounds="asymptotic")

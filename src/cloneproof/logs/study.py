@@ -39,14 +39,13 @@ from cloneproof.logs.originals import (
 )
 from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
 from cloneproof.market import Agent, Market
-from cloneproof.market.market import Ends, check_no_positions
-from cloneproof.mechanisms import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
+from cloneproof.market.market import Ends
+from cloneproof.mechanisms.mechanism import Mechanism, mechanism_for
 from cloneproof.mechanisms.terms import Terms, check_takes
 from cloneproof.runs.deadline import Deadline, interrupts_raised
 from cloneproof.same.links import Links
 
-StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
+StudiedPolicy = Mechanism | Callable[[Market], Mechanism] | None
 QUICK: Final = 10.0  # seconds, if no limit is given
 LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is given: sampling needs many runs
 WORTH, ADVISED, AUDITED = 0.4, 0.4, 0.2  # largest share of the time for each question
@@ -243,10 +242,8 @@ def _page(log: Log, notes: list[str]) -> tuple[float, ...] | None:
 def _takes(policy: StudiedPolicy, market: Market, notes: list[str]) -> bool:
     """Return whether the policy can be judged in a market, which has positions perhaps."""
     try:
-        if isinstance(policy, BlackBox):
-            check_no_positions(market, "a black box")
-        elif policy is not None and market.places:
-            check_takes(policy(market), Terms.of(market))
+        if policy is not None and market.places:
+            check_takes(mechanism_for(policy, market), Terms.of(market))
     except (MarketError, MechanismError) as refusal:
         notes.append(f"the policy is judged with the first place of a page only: {refusal}")
         return False
@@ -293,10 +290,10 @@ class _StudyContext:
     tell: Callable[[int, int, str], None]
 
     @property
-    def mechanism(self) -> Mechanism | BlackBox:
+    def mechanism(self) -> Mechanism:
         """Policy in the fitted market."""
         assert self.policy is not None
-        return self.policy if isinstance(self.policy, BlackBox) else self.policy(self.market)
+        return mechanism_for(self.policy, self.market)
 
     def leave(self, what: str) -> None:
         """Note that there was no time for a question."""
