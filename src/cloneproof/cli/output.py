@@ -40,6 +40,8 @@ def print_result(result: Result, question: str = "", details: bool = True) -> No
     """Print what the result says, under the question that it answers; without details only its first section."""
     first, *others = result.sections()
     print_sections([replace(first, question=question or first.question), *(others if details else ())])
+    if others and not details:
+        print("More: --details")
 
 
 def deliver(
