@@ -10,6 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import beta
 
 import cloneproof as cp
+from cloneproof.evaluation.precise import Drawing, cost, gain
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
 from cloneproof.mechanisms.bandits import kernel
@@ -137,3 +138,18 @@ def test_what_has_no_measured_bias_is_played_round_by_round(name):
     assert (runs_of(market, cp.mechanism(name), world, rough=True).kernel.bias > 0) == (name != "epsilon-greedy")
     assert runs_of(market, cp.mechanism(name), world).kernel.bias == 0
     assert runs_of(market.with_horizon(9999), cp.mechanism(name), world, rough=True).kernel.bias == 0
+
+
+def test_costs_and_gains_that_are_drawn_until_precise_have_the_bias_in_their_errors():
+    market, copies = shop(2, 10_000)
+    blocks, steps = (
+        cost(market, cp.mechanism("thompson"), drawing=Drawing(3, 64, stepped=each)) for each in (False, True)
+    )
+    assert blocks.error == pytest.approx(steps.error + kernel.BIAS * blocks.value, rel=0.4)
+    assert blocks.error > kernel.BIAS * blocks.value
+    assert max(blocks.low, steps.low) < min(blocks.high, steps.high)
+    gained = [
+        gain(market, cp.mechanism("ucb1"), "a0", copies["a0"], Drawing(3, 64, stepped=each)).gain
+        for each in (False, True)
+    ]
+    assert max(own.low for own in gained) < min(own.high for own in gained)

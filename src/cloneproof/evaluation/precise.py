@@ -96,7 +96,8 @@ def abandons(market: Market, mechanism: Mechanism) -> bool:
 class Drawing:
     """How runs are drawn: the seed, the most runs or pairs (None: as the module says), and the deadline.
 
-    `play` plays chunks; policies in Python bring their own, one chunk at a time (`parallel` False).
+    `play` plays chunks; policies in Python bring their own, one chunk at a time (`parallel` False). `stepped` plays
+    every round, where otherwise long runs are played in blocks and a measured bias is added to the error.
     """
 
     seed: int = 0
@@ -104,6 +105,7 @@ class Drawing:
     clock: Deadline | None = None
     play: ChunkOutcomes = kernel_outcomes
     parallel: bool = True
+    stepped: bool = False
 
     def totals(
         self,
@@ -208,9 +210,10 @@ def cost(
     >>> found.method, found.kind, found.error < max(0.1 * found.value, 5e-4 * stakes(market).best)
     ('256 runs, seed 0', 'confidence', True)
     """
-    drawn = runs_of(market, mechanism, full_copies(market.agents, copies), drawing.seed)
+    drawn = runs_of(market, mechanism, full_copies(market.agents, copies), drawing.seed, rough=not drawing.stepped)
     most = with_sum([regret_bounds(part.job.market) for part in drawn.parts])[0]
-    return draw_cost(partial(_regrets, drawing.play, drawn), stakes(market), abandons(market, mechanism), most, drawing)
+    regrets, abandoning = partial(_regrets, drawing.play, drawn), abandons(market, mechanism)
+    return draw_cost(regrets, stakes(market), abandoning, most, drawing, drawn.bias)
 
 
 def _regrets(play: ChunkOutcomes, drawn: Runs, first: int, count: int) -> FloatArray:
@@ -278,10 +281,8 @@ def gain(
     (True, True)
     """
     number = [own.name for own in market.agents].index(agent)
-    worlds = [
-        runs_of(market, mechanism, full_copies(market.agents, {**(others or {}), agent: own}), drawing.seed)
-        for own in ((1,) * len(copies), tuple(copies))
-    ]
+    lists = [full_copies(market.agents, {**(others or {}), agent: own}) for own in ((1,) * len(copies), tuple(copies))]
+    worlds = [runs_of(market, mechanism, own, drawing.seed, rough=not drawing.stepped) for own in lists]
 
     def pairs(first: int, count: int) -> FloatArray:
         played = [sum(drawing.play(part, first, count).served[:, number] for part in world.parts) for world in worlds]
@@ -289,4 +290,4 @@ def gain(
 
     parts = [part.job.market for part in worlds[0].parts]
     most = with_sum([served_bounds(part, agent) for part in parts])[0]
-    return draw_gain(pairs, most, max(likely_part(part, agent) for part in parts), drawing)
+    return draw_gain(pairs, most, max(likely_part(part, agent) for part in parts), drawing, worlds[0].bias)

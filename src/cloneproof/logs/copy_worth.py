@@ -180,7 +180,7 @@ def _sampled(
     """Sample the worlds of all owners together, over the market's rounds if blocks apply, or as many as time allows."""
     registered, clock, wanted = {owner.name: owner.copies for owner in owners}, Deadline(seconds), market.horizon
     made = mechanism_for(policy, market)
-    in_blocks = _bias(runs_of(market, made, registered, rough=True)) > 0
+    in_blocks = runs_of(market, made, registered, rough=True).bias > 0
     if not in_blocks:
         timed = market.with_horizon(short)
         mechanism = mechanism_for(policy, timed)
@@ -213,16 +213,12 @@ def _sampled(
         (gained, once, copied), *segments = threes[k * size : (k + 1) * size]
         spread = math.sqrt(float(totals.variances[3 * k * size]))
         if in_blocks:
-            gained = replace(gained, error=gained.error + _bias(drawn[0]) * copied.value)
+            gained = replace(gained, error=gained.error + drawn[0].bias * copied.value)
         by_parts = {name: three[0] for name, three in zip(parts, segments, strict=True)}
         worths.append(
             CopyWorth(owner, wanted, copied, once, gained, by_segment=by_parts, spread=spread, in_blocks=in_blocks)
         )
     return worths
-
-
-def _bias(runs: Runs) -> float:
-    return max(part.kernel.bias for part in runs.parts)
 
 
 def _rows(outcomes: ChunkOutcomes, drawn: Sequence[Runs], places: Sequence[int], first: int, count: int) -> FloatArray:

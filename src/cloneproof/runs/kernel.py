@@ -95,7 +95,7 @@ class Kernel:
     card : CardPlan or str
         What a GPU plays of it, or why none does.
     bias : float, default 0.0
-        What a gain may be off by, as a part of the payoff with copies: measured, and nothing for most kernels.
+        What a cost may be off by as a part of it, and a gain as a part of pay: measured, and nothing for most kernels.
     late : bool, default False
         Whether it plays rewards that come late by the law of a market; sessions do where it does not.
     slow : str, optional
@@ -143,6 +143,11 @@ class Runs:
     def parts(self) -> tuple[Runs, ...]:
         """Runs whose outcomes add up to these: those of each segment, or themselves if they are played as a whole."""
         return (self.job.market.segments and self.kernel.parts) or (self,)
+
+    @property
+    def bias(self) -> float:
+        """The part of a cost, or of what a list is paid, that the kernels may be off by."""
+        return max(part.kernel.bias for part in self.parts)
 
     def __call__(self, first: int, count: int) -> Outcomes:
         """Play runs first, .., first + count - 1 by the kernel."""

@@ -45,7 +45,7 @@ LONG: Final = 10_000  # rounds from which blocks are played
 BIAS: Final = 0.02
 BLOCKS: Final = {
     ("ucb",): (50, 0.01),
-    ("kl-ucb",): (50, 0.01),
+    ("kl-ucb",): (50, BIAS),
     ("ucb", "ucb"): (50, 0.01),
     ("posterior",): (50, BIAS),
     ("posterior", "posterior"): (16, BIAS),
