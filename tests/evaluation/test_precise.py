@@ -117,3 +117,12 @@ def test_segments_add_up_and_a_policy_of_ones_own_is_taken_to_abandon():
     assert abandons(MARKET, cp.BlackBox(object))
     assert abandons(MARKET, cp.mechanism("etc", arm_rounds=5))
     assert not abandons(MARKET, cp.mechanism("h-ucb"))
+
+
+def test_an_evaluation_allows_for_losses_that_it_may_have_missed():
+    made, search = cp.mechanism("reservoir", market=MARKET), cp.Search(runs=256, seed=4)
+    found = cp.evaluate(MARKET, made, engine="runs", search=search).regret
+    above, below = found.high - found.value, found.value - found.low
+    assert above - below == pytest.approx(np.log(100) * stakes(MARKET).most_lost / 256)
+    usual = cp.evaluate(MARKET.with_horizon(1000), cp.mechanism("ucb1"), engine="runs", search=search).regret
+    assert usual.high - usual.value == pytest.approx(usual.value - usual.low)

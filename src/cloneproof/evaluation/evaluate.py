@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
@@ -10,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from cloneproof._lib.checks import known, ungrouped, whole
 from cloneproof.errors import EngineError, OutOfTimeError, brief
+from cloneproof.evaluation.precise import abandons, stakes
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import SEARCH, Search
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
@@ -28,6 +30,7 @@ from cloneproof.runs.sampler import (
     run_source,
     sample,
 )
+from cloneproof.runs.statistics import with_sum
 
 EngineName = Literal["auto", "law", "tree", "runs"]
 ExactEngine = Literal["auto", "law", "tree"]
@@ -163,7 +166,7 @@ def evaluate(
                 else:
                     left = None if clock.left is None else max(clock.left, 1e-3)
                     options = (search.runs, confidence, left, threads, progress)
-                    evaluation = _sampled(runs_of(market, mechanism, full, search.seed), options, search)
+                    evaluation = _sampled(runs_of(market, mechanism, full, search.seed), mechanism, options, search)
         except EngineError as refusal:
             if engine != "auto" or (name == "runs" and isinstance(refusal, OutOfTimeError)):
                 raise
@@ -173,8 +176,10 @@ def evaluate(
     raise EngineError("no engine can do this: " + "; ".join(notes))
 
 
-def _sampled(drawn: Runs, options: tuple[Any, ...], search: Search) -> Evaluation:
-    runs, _, seconds, threads, _ = options
+def _sampled(drawn: Runs, mechanism: Mechanism, options: tuple[Any, ...], search: Search) -> Evaluation:
+    runs, confidence, seconds, threads, _ = options
+    markets = [part.job.market for part in drawn.parts]
+    unseen = with_sum([-math.log(1 - confidence) * stakes(own).most_lost for own in markets])
     with run_source([drawn], limit_of(runs, seconds, 1), search.device, threads, seconds) as source:
         sampled = sample(
             drawn,
@@ -183,6 +188,7 @@ def _sampled(drawn: Runs, options: tuple[Any, ...], search: Search) -> Evaluatio
             parallel=source.parallel,
             largest=source.largest,
             bounds=search.bounds,
+            unseen=unseen if abandons(drawn.job.market, mechanism) else (),
         )
     return replace(sampled, notes=(*sampled.notes, *source.notes))
 

@@ -84,6 +84,10 @@ class Estimate(Data):
         """Return the estimate of `factor` times the number."""
         return replace(self, value=factor * self.value, error=abs(factor) * self.error, lean=factor * self.lean)
 
+    def raised(self, more: float) -> Estimate:
+        """Return the estimate with the upper end so much higher."""
+        return replace(self, error=self.error + more / 2, lean=self.lean + more / 2)
+
     def __sub__(self, other: Estimate) -> Estimate:
         """Subtract an estimate; the kind of the difference is the weaker of the two, and so is its level."""
         kind = max(self.kind, other.kind, key=_ORDER.index)

@@ -322,11 +322,13 @@ def sample(
     chunk: int | None = None,
     bounds: BoundsName = "asymptotic",
     largest: int = LARGEST_CHUNK,
+    unseen: Sequence[float] = (),
 ) -> Evaluation:
     """Sample payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
     Stops after `runs` or when the budget is spent, whichever comes first; by default after 1000 runs (50 without the
-    kernels).
+    kernels). `unseen` has what is added to the upper end of each regret, times the number of runs: losses that a sample
+    may have missed.
     """
     check_sampling(runs, confidence, seconds, threads)
     market, parts = drawn.job.market, drawn.parts
@@ -354,9 +356,16 @@ def sample(
     if kernels_installed():
         reasons = dict.fromkeys(part.kernel.slow for part in parts)
         notes += tuple(reason for reason in reasons if reason is not None)
+    groups, most = in_groups(numbers, len(names) + 1), [*unseen] or [0.0] * len(lost)
     whole, *by_segment = (
-        Evaluation(dict(zip(names, payoffs, strict=True)), regret, "runs", (), stopped in PARTIAL)
-        for *payoffs, regret in in_groups(numbers, len(names) + 1)
+        Evaluation(
+            dict(zip(names, payoffs, strict=True)),
+            regret.raised(more / max(1, totals.runs)),
+            "runs",
+            (),
+            stopped in PARTIAL,
+        )
+        for (*payoffs, regret), more in zip(groups, most, strict=True)
     )
     return replace(whole, notes=notes, by_segment=dict(zip(market.segments, by_segment, strict=False)))
 
