@@ -210,6 +210,16 @@ def test_who_comes_late_earns_less_and_without_a_guests_last_verdict_more():
     assert late(*others) < 0.7 * early < early < 0.75 * late(*others, last_verdict=False)
 
 
+@pytest.mark.parametrize("number", range(1, 40 if LONG else 3))
+def test_who_comes_late_earns_no_more_in_all(number):
+    dice = Random(number)
+    last, blocks = dice.choice([0.1, 0.25, 0.5]), dice.choice([1, 2])
+    turns = int((1 + last) / last * dice.choice([1, 1.17, 1.5])) + 1
+    mine, rival = dice.choice([0.05, 0.2, 0.5, 0.9, 1.0]), dice.choice([0.0, 0.0, 0.2, 0.5])
+    case = mine, rival, [1.0, last], 9 * blocks + dice.choice([4, 8, 12])
+    assert late(Numbers(3, 2, 1, blocks, turns), *case) <= on_average(Numbers(4, 2, 1, blocks, turns), *case) + ROUNDING
+
+
 def test_absence_that_skips_a_verdict_pays():
     """One leaves for its designated page whenever its balance is 2 or more: 691/1024 in place of 9/16.
 
