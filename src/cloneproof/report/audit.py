@@ -288,7 +288,8 @@ def _table(audit: Audit) -> list[Table]:
         what = f"copies of {one}"
     if not members:
         return []
-    top = members if len(members) <= MOST_COPIES else [*members[: MOST_COPIES - 1], members[-1]]
+    first, worst = members[: MOST_COPIES - 1], curves.highlighted if curves is not None else members[-1]
+    top = members if len(members) <= MOST_COPIES else [*first, members[-1] if worst in first else worst]
     honest = top[0].honest
     heads = [f"{max(one.copies):,}" if max(one.copies) > 1 else copies_words(one.copies) for one in top]
     gains = ["", *(_gain_cell(one) for one in top)]
