@@ -106,7 +106,11 @@ def _seen_on_pages(mechanism: Mechanism, market: Market, starts: AwardStart | No
             f"{arm.explore:,} views in each, on the first {part}; then places go by clicks."
         )
     bar = 1 / (arm.explore * sum(places_taken(market.places, agents)))
-    off = f"It may be off by about -20 to +30 % before 'reservoir' loses less; {LAST_SEASON}"
+    off = f"The bar may be off by about -20 to +30 % before 'reservoir' loses less; {LAST_SEASON}"
+    if agents > len(places_taken(market.places, agents)):
+        cycle, late = arm.explore * (agents + 1), market.late
+        hours = f" ({late.hours * cycle / market.horizon:,.0f} hours)" if late else ""
+        off = f"Who joins then is shown within {cycle:,} pages{hours}. {off}"
     return (
         f"{seen} Each shows one of its items as long as that is clicked by more than {bar:.2g} of who look at it, the "
         f"bar, in all places on the first {part}; then places go by clicks above it. {off}"
