@@ -182,16 +182,18 @@ struct StreamRun : PageRun {
     void play(u64 run_stream) {
         const i64 rotation = plan.length * all.agents, tests = plan.blocks * rotation + (plan.filled - 1) * plan.length;
         const bool everybody = plan.filled == all.agents;
-        i64 called = 0;  // place in the order of who is designated
+        i64 called = 0, number = 0, begin = 0;  // place in the order of who is designated; stretch, and page of the next one
         bool due = false;
         delays = word(run_stream, DELAYS_STREAM), ranked = false;
         clicks.clear(), in.fill(0);
         for (i64 page = 0; page < plan.horizon; ++page) {
             for (i64 next = plan.late ? in[page] : 0; next; next = clicks[next - 1].next) credit(clicks[next - 1]);
-            const i64 number = page / plan.length;
+            if (page == begin) number = page / plan.length, begin += plan.length;
             if (page < tests) {
-                if (page >= rotation && page % plan.length == 0) verdict(order[(all.agents - number % all.agents) % all.agents]);
-                rotate(number);
+                if (page + plan.length == begin) {
+                    rotate(number);
+                    if (page >= rotation) verdict(shown[0]);
+                }
             } else {
                 for (i64 i = 0; i < all.agents && (due || page == plan.end); ++i) {
                     PageAgent& own = agents[i];
@@ -214,7 +216,7 @@ struct StreamRun : PageRun {
             if (page >= plan.end && plan.thinned)
                 for (i64 k = everybody ? 0 : called; k < (everybody ? all.agents : called + 1); ++k)
                     due = ++agents[order[k]].turns == plan.turns || due;
-            called = everybody ? 0 : (called + 1) % all.agents;
+            if (everybody || ++called == all.agents) called = 0;
         }
     }
 };
