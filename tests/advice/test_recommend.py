@@ -204,8 +204,8 @@ def test_bars_are_advised_where_rates_repeat_and_the_season_ends_at_random():
     assert "reservoir-bars" not in [each.name for each in fixed.ranked] + list(fixed.others)
     off = dict(found.choice.mechanism.facts(Setting.of(market)).doubts)
     assert list(off) == ["the bar is a fifth too low", "the bar is a fifth too high"]
-    bars = [made.arm.slots.bar for made in off.values()]
-    assert bars[0].whole > found.choice.mechanism.arm.slots.bar.whole > bars[1].whole
+    bars = [made.arm.bar for made in off.values()]
+    assert bars[0].whole > found.choice.mechanism.arm.bar.whole > bars[1].whole
 
 
 def test_questions_that_were_left_are_exit_code_3():

@@ -147,7 +147,7 @@ def test_names_that_lead_nowhere_are_noticed():
     ]
     text = "With `Search(copies=3, vanished=2)`, `own=1` and `--column any=X`:\n```\nf(own=2)\n```\nand `a==b`.\n"
     assert list(dead_parameters(text)) == ["vanished"]
-    assert list(dead_fields("A rule with `draws=3`, a rule that says `siblings=True`, markets with `copies=2`.")) == [
+    assert list(dead_fields("A rule with `draws=3`, a rule that says `binarise=True`, markets with `copies=2`.")) == [
         "draws of a rule",
         "copies of a market",
     ]

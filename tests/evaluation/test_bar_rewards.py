@@ -33,7 +33,7 @@ def test_copies_earn_what_the_chain_pays(copies, bo, bars, draws):
     made = cp.mechanism("reservoir-bars", bars=bars, stake=1.0, draws=draws)
     atoms = [(0.25, Fraction(1, 3)), (0.75, Fraction(2, 3))]
     agents = [[(atoms, number) for number in copies if number], *([[(atoms, 1)]] if bo else [])]
-    paid = all_pay(agents, draws, made.arm.slots.bar, 2, ROUNDS)
+    paid = all_pay(agents, draws, made.arm.bar, 2, ROUNDS)
     found = cp.evaluate(market(2, (2, LOW_OR_HIGH), (1, LOW_OR_HIGH) if bo else None), made, {"ana": copies})
     assert found.engine == "law"
     for name, pay in zip(found.payoff, paid, strict=True):

@@ -66,7 +66,7 @@ def by_session(made, seed, rounds):
 def agrees(options, rounds, seed):
     made = cp.mechanism("reservoir-bars", **options)
     earned, means = by_session(made, seed, rounds)
-    return earned == chain(means, made.arm.slots.bar, rounds)
+    return earned == chain(means, made.arm.bar, rounds)
 
 
 @pytest.mark.parametrize(("options", "rounds"), WHOLE)
@@ -139,7 +139,7 @@ def test_the_chain_to_a_random_end_has_the_closed_form(bar):
 
 def plain_play(made, live, clicks):
     """Slots in the order in which a plain program shows them, with the points that clicks earn from the same coins."""
-    level, bar = live.state.level, made.arm.slots.bar
+    level, bar = live.state.level, made.arm.bar
     failures, balance, views = ([value] * len(level.keys) for value in (0, bar.stake, 0))
     for click in clicks:
         k = min(range(len(level.keys)), key=lambda j: (failures[j], level.order[j]))

@@ -68,7 +68,7 @@ def test_a_gaussian_market_makes_sums_and_scales_the_bonus():
     assert contest.parameters["contest"] == "ucb"
     assert contest.parameters["constant"] == pytest.approx(4 * 0.3**2)
     flat = cp.mechanism("reservoir", market=MARKET, rounds=3, draws=4, threshold=1.5)
-    assert flat.arm.slots.threshold == 1.5
+    assert flat.arm.threshold == 1.5
 
 
 def test_sums_of_other_rewards_are_no_scan():

@@ -8,7 +8,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._lib.randomness import substream
 from cloneproof.errors import NobodyLeftError, SessionError
-from cloneproof.mechanisms.bandits.levels import NeutralRounds
+from cloneproof.mechanisms.neutral import NeutralRounds
 from cloneproof.mechanisms.registration import Withdrawals, open_registration, with_joiner
 from cloneproof.mechanisms.reservoir.rank import drawn_order
 from support.late_by_hand import Script
@@ -23,7 +23,7 @@ ONE_SLOT = [
     cp.mechanism("reservoir-index", draws=1, constant=0.5),
     cp.mechanism("reservoir-bars", bars=0.5, stake=0.5, draws=1),
 ]
-STATE = "cloneproof.mechanisms.bandits.state"
+STATE = "cloneproof.mechanisms.reservoir.timetable"
 START = -1  # there from the start, in a random place of the order; 0 joins before the first round
 
 
@@ -40,7 +40,7 @@ class Tapes:
             name = next(order)
             return [pool[self.take((name, draw), [Fraction(1, len(pool))] * len(pool))] for draw in range(rule.draws)]
 
-        return patch(f"{STATE}.agent_slots", drawn)
+        return patch("cloneproof.mechanisms.reservoir.rank.agent_slots", drawn)
 
     def take(self, key, chances):
         """The choice of this name, which is made once."""
@@ -213,7 +213,7 @@ ARMS = {"ana": 3, "bo": 2, "cy": 1}
 
 
 def opened(mechanism, seed=0, window=None):
-    ends = "at-random" if mechanism.arm.slots.falling else "at-horizon"
+    ends = "at-random" if mechanism.arm.ranked else "at-horizon"
     live = cp.session(mechanism, ARMS, 60, seed, window=window, ends=ends)
     live.last = live.begun[None].last = 60
     return live
@@ -222,7 +222,7 @@ def opened(mechanism, seed=0, window=None):
 def turns(joins, seed, rounds=24):
     """Who has each waiting round; `joins` has the agents before each round."""
     public, served = open_registration(ARMS), []
-    waiting = NeutralRounds(public, substream(0, seed), Withdrawals(True, set()))
+    waiting = NeutralRounds(public, substream(0, seed), Withdrawals(set(), slots=True))
     for number in range(rounds):
         for name in joins.get(number, ()):
             public = with_joiner(public, open_registration({name: 1}), b"")

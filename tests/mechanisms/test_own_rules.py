@@ -1,4 +1,4 @@
-"""Rules of one's own: from a module, from an installed package, with a look at siblings."""
+"""Rules of one's own: from a module, from an installed package."""
 
 import math
 import os
@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import test_rules
 
 import cloneproof as cp
 from cloneproof.errors import MechanismError
-from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import rewards
 from cloneproof.mechanisms import Rule
 from cloneproof.mechanisms.bandits.rules import RULES, rule_from_dict, rule_to_dict
@@ -35,18 +33,6 @@ def optimist(weight: float = 1.0):
     return Rule("optimist", greedy, (weight,))
 
 ready = optimist(2.0)
-
-def behind(inputs, all_pulls, all_means, radius):
-    best = 0.0
-    for others, other_mean in zip(all_pulls, all_means):
-        if others > 0:
-            best = max(best, other_mean - radius / others)
-    if inputs.pulls == 0:
-        return math.inf
-    return -math.inf if inputs.mean + radius / inputs.pulls < best else -float(inputs.pulls)
-
-def elimination(radius: float = 0.5):
-    return Rule("elimination", behind, (radius,), explore=1, siblings=True)
 
 composed = cp.bandit(agent=cp.rule("ucb"), arm=optimist())
 """
@@ -86,38 +72,6 @@ def test_an_installed_package_gives_a_name_to_its_rule(module):
     assert cp.rule("ucb").name == "ucb"
     live = cp.session(cp.bandit(arm=made), {"ana": 2}, 10, seed=1)
     assert cp.Session.from_json(live.to_json()).mechanism.arm == made
-
-
-def test_siblings_are_the_same_in_reference_and_tree(module):
-    made = cp.bandit(arm=cp.rule("own_module:elimination", radius=0.7))
-    drawn = runs_of(MARKET, made, {"ana": (2, 1), "bo": (3,)}, 5)
-    assert drawn.kernel.name == "reference"  # no kernel shows siblings
-    small = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 7)
-    exact = cp.evaluate(small, made, {"ana": (2, 1)}, engine="tree")
-    sampled = cp.evaluate(
-        small,
-        made,
-        {"ana": (2, 1)},
-        engine="runs",
-        search=cp.Search(runs=20_000, bounds="distribution-free"),
-        confidence=1 - 1e-6,
-    )
-    for agent in ("ana", "bo"):
-        assert sampled.payoff[agent].low < exact.payoff[agent].value < sampled.payoff[agent].high
-    assert cp.check_mechanism(made).failed == []
-
-
-def test_siblings_come_sorted_so_that_no_label_can_be_seen():
-    seen = []
-
-    def look(inputs, all_pulls, all_means):
-        seen.append(list(zip(all_pulls, all_means, strict=True)))
-        return -inputs.pulls
-
-    live = cp.session(cp.bandit(arm=Rule("look", look, siblings=True)), {"ana": 3, "bo": 1}, 20, seed=2)
-    for t in range(20):
-        live.reward(live.decide().id, t % 3 / 2)
-    assert all(len(pairs) == 4 and all(a <= b for a, b in pairwise(pairs)) for pairs in seen)
 
 
 def test_a_sweep_takes_a_rule_from_a_module_and_its_key_covers_the_sources(module, tmp_path):
@@ -163,7 +117,7 @@ def _raises(*numbers):
     ],
 )
 def test_a_rule_that_returns_no_number_gets_one_sentence(priority, outcome, engines):
-    made = cp.bandit(arm=Rule("mine", priority, explore=1))
+    made = cp.bandit(arm=Rule("mine", priority, tries=1))
     market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5))], horizon=4)
     said = rf"^expected rule 'mine' to return a number, {outcome} at clock 3 with 1"
     for engine in engines:
@@ -251,7 +205,7 @@ def test_what_contributing_says_to_write_has_types(tmp_path):
 
 def test_a_mechanism_of_one_rule_has_its_name():
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
-    made = cp.bandit(arm=Rule("mine", lambda inputs: inputs.mean, explore=1))
+    made = cp.bandit(arm=Rule("mine", lambda inputs: inputs.mean, tries=1))
     assert made.name == "mine"
     assert "mine" in repr(cp.audit(market, made, search=cp.Search(copies=2)))
     assert cp.bandit(agent=cp.rule("ucb"), arm=cp.rule("ucb")).name == "composed"
@@ -259,7 +213,7 @@ def test_a_mechanism_of_one_rule_has_its_name():
 
 
 def test_a_session_that_was_saved_under_another_name_goes_on():
-    made = cp.bandit(arm=Rule("mine", lambda inputs: inputs.mean, explore=1))
+    made = cp.bandit(arm=Rule("mine", lambda inputs: inputs.mean, tries=1))
     saved = cp.session(replace(made, name="composed"), {"ana": 2}, 10).to_json()
     assert cp.Session.from_json(saved, mechanism=made).decide() == cp.session(made, {"ana": 2}, 10).decide()
 

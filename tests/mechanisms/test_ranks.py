@@ -8,7 +8,7 @@ import cloneproof as cp
 from cloneproof._lib.randomness import uniform
 from cloneproof._lib.ticks import ticks
 from cloneproof.mechanisms.reservoir import rank
-from cloneproof.mechanisms.reservoir.rank import SlotLevel, rank_of
+from cloneproof.mechanisms.reservoir.rank import SlotLevel
 
 ARMS = {"ana": 3, "bo": 1, "cy": 2}
 MECHANISMS = {
@@ -25,7 +25,7 @@ class OwnRewards:
     """A slot by itself: its rank from its own rewards, in the order in which they come."""
 
     def __init__(self, level, k):
-        self.judge, self.coins = rank_of(level.rule), level._coins[k] if level._coins else None
+        self.judge, self.coins = level.rule.judge, level._coins[k] if level._coins else None
         self.rank, self.purse = self.judge.start, self.judge.purse
         self.pulls = self.total = 0
 
@@ -43,9 +43,7 @@ class OwnRewards:
 def follows_ranks(mechanism, seed, late):
     """Whether a session keeps to the sentence, with random rewards that are prompt or late."""
     dice = random.Random(seed)
-    live = cp.session(
-        mechanism, ARMS, 150, seed=seed, rewards="gaussian" if mechanism.arm.slots.threshold == 1.5 else None
-    )
+    live = cp.session(mechanism, ARMS, 150, seed=seed, rewards="gaussian" if mechanism.arm.threshold == 1.5 else None)
     level = live.state.level
     own, pending = [OwnRewards(level, k) for k in range(len(level.rank))], []
     for _ in range(150):
@@ -72,7 +70,7 @@ def test_the_slot_of_lowest_rank_is_shown_and_ranks_are_their_own_and_never_fall
 
 
 def test_a_sum_that_misses_the_threshold_by_one_tick_misses_it():
-    judge = rank_of(MECHANISMS["sums"].arm)._replace(origin=ticks(7.0))
+    judge = MECHANISMS["sums"].arm.judge._replace(origin=ticks(7.0))
     assert judge.judged(10, ticks(7.0) - 1, judge.start)[0] > judge.start
     assert judge.judged(10, ticks(7.0), judge.start)[0] == judge.start
 

@@ -11,10 +11,11 @@ from cloneproof.market.rewards import BOUNDED, family_names, reward_family
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.bandits.rule import PriorityInputs
 from cloneproof.mechanisms.bandits.rules import RULES, rule_to_dict
+from support.rule_checks import rules_of
 from support.sizes import LONG
 from support.strategies import small
 
-IN_CATALOGUE = {rule.name for name in CATALOGUE for rule in small(name).rules}  # and checked with it
+IN_CATALOGUE = {rule.name for name in CATALOGUE for rule in rules_of(small(name))}  # and checked with it
 
 
 def test_a_users_own_bonus_compiles_with_the_rule():
@@ -50,7 +51,7 @@ def test_a_rule_declares_what_it_is(name):
     assert rule.steady == (name in ("steady-ucb", "steady-kl-ucb"))
     other = replace(rule, priority=lambda *numbers: 0.0)
     assert (other.index, other.uniform, other.steady) == ("own", False, False)
-    assert not replace(rule, explore=1).uniform
+    assert not replace(rule, tries=1).uniform
 
 
 def test_a_reward_family_declares_its_law():

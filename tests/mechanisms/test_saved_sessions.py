@@ -15,7 +15,7 @@ from support.strategies import small
 
 MOVES = 150 if LONG else 45
 SUMS = {"rounds": 3, "draws": 4, "coins": False}
-GREEDY = Rule("greedy", lambda inputs: inputs.mean, explore=4, binarise=True)
+GREEDY = Rule("greedy", lambda inputs: inputs.mean, tries=4, binarise=True)
 MECHANISMS = {name: small(name) for name in CATALOGUE} | {
     "best of draws": cp.mechanism("reservoir", rounds=2, draws=3, choose="best"),
     "contest by ucb": cp.mechanism("reservoir-contest", rounds=2, draws=3, horizon=120, contest="ucb"),

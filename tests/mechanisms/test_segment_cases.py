@@ -104,7 +104,7 @@ def pleased(copies, draws_apart=False):
                     held[stream] = pool[script.choose([Fraction(1, len(pool))] * len(pool))]
                 return [held[stream]]
 
-            with patch("cloneproof.mechanisms.bandits.state.agent_slots", slots):
+            with patch("cloneproof.mechanisms.reservoir.rank.agent_slots", slots):
                 live, paid = cp.session(mechanism, {"ana": len(items)}, 2, segments={"A": 0.5, "B": 0.5}), 0
                 for segment in "AB":
                     if segment == "A" or paid:

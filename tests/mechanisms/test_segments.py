@@ -10,8 +10,8 @@ import pytest
 import cloneproof as cp
 from cloneproof.errors import MechanismError, PausedError, SegmentEndedError, SessionError
 from cloneproof.mechanisms import segment
-from cloneproof.mechanisms.bandits.state import SlotState
 from cloneproof.mechanisms.participants import Participants
+from cloneproof.mechanisms.reservoir.timetable import SlotState
 from cloneproof.mechanisms.segment import Segment
 from support.strategies import small
 

@@ -245,7 +245,7 @@ def test_runs_and_rewards_in_bulk_are_single_ones(name, seed, sizes, kept, alike
             ready, held = ready + held, []
         many.reward_many(ready)
         # Slots side by side take rewards in the order in which they arrive, so they are asked for the same order.
-        for reward in ready if made.arm.slots.falling else reversed(ready):
+        for reward in ready if getattr(made.arm, "ranked", False) else reversed(ready):
             one.reward(*reward)
     text = many.to_json()
     assert sorted_pending(one.to_json()) == sorted_pending(text)

@@ -26,7 +26,7 @@ def season(mechanism, copies, means, rounds, slots=drawn):
     """Every outcome of a season, as its chance, the agent's mean pay, and (item, reward) of each round."""
     items = [item for item, number in enumerate(copies) for _ in range(number)]
     script = Script()
-    with patch("cloneproof.mechanisms.bandits.state.agent_slots", slots(script)):
+    with patch("cloneproof.mechanisms.reservoir.rank.agent_slots", slots(script)):
         for _ in script.leaves():
             live, shown = cp.session(mechanism, {"ana": len(items)}, rounds), []
             for _ in range(rounds):

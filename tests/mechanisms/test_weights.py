@@ -9,9 +9,10 @@ from unittest.mock import patch
 import pytest
 
 import cloneproof as cp
-from cloneproof.mechanisms import streams
-from cloneproof.mechanisms.bandits import levels, state
+from cloneproof.mechanisms import neutral, streams
+from cloneproof.mechanisms.bandits import levels
 from cloneproof.mechanisms.registration import WeightedArms
+from cloneproof.mechanisms.reservoir import rank
 from support.late_by_hand import Script
 from support.sizes import LONG
 
@@ -59,7 +60,11 @@ def law_of_pay(mechanism, copies, weighted, rounds, delay):
     rewards = REWARDS | {"ana": [REWARDS["ana"][item] for item in items]}
     terms = {"seed": 5, "weights": {"ana": copies} if weighted else None}
     die = Die(script)
-    with patch.object(levels, "uniform", lambda *_: die), patch.object(streams, "uniform", lambda *_: die):
+    with (
+        patch.object(levels, "uniform", lambda *_: die),
+        patch.object(neutral, "uniform", lambda *_: die),
+        patch.object(streams, "uniform", lambda *_: die),
+    ):
         for _ in script.leaves():
             live, due = cp.session(mechanism, {name: len(own) for name, own in rewards.items()}, rounds, **terms), []
             for number in range(1, rounds + 1):
@@ -104,13 +109,13 @@ def weighted(pool):
     return isinstance(pool, WeightedArms)
 
 
-original_neutral, original_slots = levels.NeutralRounds.__init__, state.agent_slots
+original_neutral, original_slots = neutral.NeutralRounds.__init__, rank.agent_slots
 FAULTS = {
     "weights ignored in waiting rounds": (
-        levels.NeutralRounds, "__init__", equal_in_neutral_rounds, "best of all", "late",
+        neutral.NeutralRounds, "__init__", equal_in_neutral_rounds, "best of all", "late",
     ),
-    "weights that bring draws": (state, "agent_slots", more_draws, "index", "prompt"),
-    "weights without replacement": (state, "agent_slots", without_replacement, "first pass", "prompt"),
+    "weights that bring draws": (rank, "agent_slots", more_draws, "index", "prompt"),
+    "weights without replacement": (rank, "agent_slots", without_replacement, "first pass", "prompt"),
     "weights ignored": (WeightedArms, "__getitem__", lambda self, place: self._arms[place % len(self._arms)],
                         "contest", "prompt"),
     "weights off by one": (WeightedArms, "__getitem__", lambda self, place: next(

@@ -9,7 +9,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import NobodyLeftError
-from cloneproof.mechanisms.bandits.levels import NeutralRounds
+from cloneproof.mechanisms.neutral import NeutralRounds
 from cloneproof.mechanisms.registration import Withdrawals, open_registration
 from support.sizes import LONG
 from support.withdrawing import best_pay, ten_slots, worlds
@@ -247,7 +247,7 @@ def test_where_nothing_is_drawn_an_arm_is_skipped(mechanism):
 def test_in_waiting_rounds_a_turn_passes_and_its_chance_is_known():
     """Two agents, one of Ana's two arms gone: half of her turns go to Bo, whose chance says so."""
     public = open_registration({"ana": 2, "bo": 1})
-    waiting = NeutralRounds(public, 0, Withdrawals(True, {(0, 0)}))
+    waiting = NeutralRounds(public, 0, Withdrawals({(0, 0)}, slots=True))
     shown = Counter((public.names[agent], chance) for agent, _, chance in (waiting.turn() for _ in range(100)))
     assert shown.keys() == {("ana", 0.5), ("bo", 1.0), ("bo", 0.5)}
     assert shown["bo", 1.0] == 50

@@ -21,8 +21,7 @@ import cloneproof as cp
 from cloneproof._lib.randomness import substream, uniform, word
 from cloneproof._lib.ticks import ONE
 from cloneproof.mechanisms import registration, segment, streams
-from cloneproof.mechanisms.bandits import state
-from cloneproof.mechanisms.reservoir import pages, rank
+from cloneproof.mechanisms.reservoir import pages, rank, timetable
 from cloneproof.mechanisms.reservoir.pages import LaboratoryState
 from cloneproof.mechanisms.reservoir.rank import SlotLevel
 from cloneproof.mechanisms.reservoir.reservoirs import Scan
@@ -304,16 +303,16 @@ def slots_of_the_first_arm(rule, stream, pool):
     return [pool[int(min(uniform(draws, slot), uniform(draws, 99 + slot)) * len(pool))] for slot in range(rule.draws)]
 
 
-def in_the_order_of_registration(self, setup):
+def in_the_order_of_registration(self, mechanism, setup):
     """The timetable that the order of registration gives."""
-    original_start(self, setup)
+    original_start(self, mechanism, setup)
     ranked = sorted(range(len(self.candidates)), key=lambda k: (k // len(self.order), self.candidates[k][0]))
     self.candidates[:] = [self.candidates[k] for k in ranked]
 
 
-def ties_to_the_later(self, clock):
+def ties_to_the_later(self):
     """The best count, ties to the later slot."""
-    k = original_pick(self, clock)
+    k = original_pick(self)
     if self.choice is not None and self.rank[k] > self.judge.start:
         self.choice = k = max(range(len(self.rank)), key=lambda each: (-self.rank[each], each))
     return k
@@ -325,20 +324,20 @@ def pass_with_one_more(rounds, threshold):
 
 def pass_at_once(self, k, ticks, place):
     """A test that ends when it reaches the threshold."""
-    threshold = self.rule.slots.threshold
+    threshold = self.rule.threshold
     if threshold is not None and self.total[k] + ticks >= threshold * ONE:
         self.purse[k] = 1
     original_add(self, k, ticks, place)
 
 
-original_start, original_pick, original_test = state.SlotState.__init__, SlotLevel.pick, rank.first_pass
+original_start, original_pick, original_test = timetable.SlotState.__init__, SlotLevel.pick, rank.first_pass
 original_add = SlotLevel.add
 FAULTS = {
     "weights ignored": (registration.WeightedArms, "__getitem__", lambda self, place: self._arms[
         place * len(self._arms) // len(self)]),
-    "draws without replacement": (state, "agent_slots", slots_without_replacement),
-    "draws that favour the first arm": (state, "agent_slots", slots_of_the_first_arm),
-    "agents in the order of registration": (state.SlotState, "__init__", in_the_order_of_registration),
+    "draws without replacement": (rank, "agent_slots", slots_without_replacement),
+    "draws that favour the first arm": (rank, "agent_slots", slots_of_the_first_arm),
+    "agents in the order of registration": (timetable.SlotState, "__init__", in_the_order_of_registration),
     "a coin of its decision": (streams.Coins, "of", lambda self, decision, _: uniform(self.stream, decision)),
     "one coin for a whole test": (streams.Coins, "of", lambda self, decision, allocation: uniform(
         substream(self.stream, 0, allocation.agent, self.places.pop(decision)[0]), 0)),
@@ -370,8 +369,8 @@ def all_from_one_stream(self, setup):
     return original_state(self, setup._replace(stream=setup.slots))
 
 
-def coins_of_all(mechanism, stream, keys):
-    return streams.coins_of(mechanism, 0, keys)
+def coins_of_all(state, stream, keys, by_pull):
+    return streams.coins_of(state, 0, keys, by_pull)
 
 
 original_segment, original_state = Session._new_segment, Scan.open

@@ -12,7 +12,7 @@ import cloneproof as cp
 from cloneproof._lib.randomness import substream
 from cloneproof.evaluation.reference import runs_of, session_run
 from cloneproof.market import full_copies
-from cloneproof.mechanisms.committing.kernel import block_kernel, blocks_of_run
+from cloneproof.mechanisms.committing.kernel import blocks_of_run, committing_kernel
 from cloneproof.runs.job import Job
 from cloneproof.runs.tapes import SESSION_STREAM, means_of_runs
 from support.market_strategies import committing_mechanisms
@@ -24,7 +24,7 @@ ADDING_UP = ("bernoulli", "deterministic", "gaussian")
 SEEDS = st.integers(0, 2**63 - 1)
 ERROR_RATE = 1e-6
 # whoever is chosen uniformly at random in blocks is so by other random numbers than a session's
-DECIDING = committing_mechanisms().filter(lambda made: not made.uniform_agents and made.counts_all)
+DECIDING = committing_mechanisms().filter(lambda made: not made.uniform)
 
 
 def realised(drawn, run):
@@ -83,7 +83,7 @@ def test_a_session_with_the_same_block_sums_decides_the_same(market, mechanism, 
 def test_deterministic_rewards_are_the_reference_to_the_bit(market, mechanism, seed, data):
     job = runs_of(market, mechanism, full_copies(market.agents, data.draw(copies_of(market))), seed)
     expected = session_run(job.mechanism, job.job, 3)
-    assert played(block_kernel, job, 3, 1).payoff[0].tolist() == list(expected.payoff.values())
+    assert played(committing_kernel, job, 3, 1).payoff[0].tolist() == list(expected.payoff.values())
 
 
 THREE = [cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6)),
@@ -109,7 +109,7 @@ def test_means_are_those_of_the_exact_engines(name, rewards, horizon, options):
     job = runs_of(
         market, cp.mechanism(name, **options), full_copies(market.agents, {"ana": (2, 1), "cy": (1, 0, 2)}), 17
     )
-    outcomes = played(block_kernel, job, 0, runs)
+    outcomes = played(committing_kernel, job, 0, runs)
     exact = cp.evaluate(market, job.mechanism, job.job.copies, engine="law")
     log = math.log(4 * len(LAWS) * 4 / ERROR_RATE)
     columns = [(outcomes.payoff[:, i], 0.5 * horizon) for i in range(3)] + [(outcomes.regret, horizon)]
@@ -131,20 +131,20 @@ def test_the_longest_horizon_and_thousands_of_copies():
     market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10**15)
     for name in ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r"):
         job = runs_of(market, small(name), {"ana": (5000, 4000), "bo": (1,)}, 0)
-        outcomes = played(block_kernel, job, 0, 2)
+        outcomes = played(committing_kernel, job, 0, 2)
         total = outcomes.payoff.sum(axis=1)
         assert np.all(total > 0.49e15)
         assert np.all(total < 0.61e15)
     endless = runs_of(market, cp.mechanism("etc", arm_rounds=10**15), {"ana": (5000, 4000), "bo": (1,)}, 0)
-    assert played(block_kernel, endless, 0, 1).payoff[0, 1] / 10**15 == pytest.approx(0.6 / 9001, rel=1e-3)
+    assert played(committing_kernel, endless, 0, 1).payoff[0, 1] / 10**15 == pytest.approx(0.6 / 9001, rel=1e-3)
 
 
 def test_memory_is_that_of_a_chunk():
     market = cp.Market([cp.Agent(name, 2, cp.Uniform()) for name in "abcde"], horizon=10**6)
     job = runs_of(market, cp.mechanism("h-etc-r", agent_rounds=50, arm_rounds=10), full_copies(market.agents, None))
-    played(block_kernel, job, 0, 1)
+    played(committing_kernel, job, 0, 1)
     tracemalloc.start()
-    played(block_kernel, job, 0, 4_000)
+    played(committing_kernel, job, 0, 4_000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4_000 * 500  # so a chunk of 100,000 runs takes 50 MB at most

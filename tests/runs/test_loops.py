@@ -9,8 +9,7 @@ import cloneproof as cp
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import Rule
-from cloneproof.mechanisms.bandits.kernel import stepping
-from support.reference_runs import played
+from support.reference_runs import played, stepped
 
 
 def of_ones_own(rule):
@@ -34,7 +33,7 @@ def test_bounds_change_no_decision_on_hundreds_of_copies_and_many_rounds(name, r
     market = cp.Market(agents, horizon=1500 if few else 6000, rewards=rewards)
     copies = {"0.5": (20,), "0.9": (9,)} if few else {"0.5": (800,), "0.9": (300,)}
     job = runs_of(market, cp.mechanism(name), full_copies(agents, copies), 5)
-    skipped, whole = played(stepping, job, 0, 2), played(stepping, without_bounds(job), 1, 1)
+    skipped, whole = played(stepped, job, 0, 2), played(stepped, without_bounds(job), 1, 1)
     assert np.array_equal(skipped.rows[1:], whole.rows)  # and runs leave no trace
 
 
@@ -50,9 +49,9 @@ def too_low(inputs, width):
 def test_a_bound_of_ones_own_is_used_and_a_wrong_one_shows(above):
     """With `too_low` for a bound, a rival that should have overtaken the leader is not looked at."""
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 3, cp.Point(0.6))], horizon=400)
-    plain = Rule("mine", root_index, (0.8,), explore=1)
+    plain = Rule("mine", root_index, (0.8,), tries=1)
     mechanisms = [cp.bandit(replace(plain, bound=bound), above) for bound in (None, too_low, root_index)]
     jobs = [runs_of(market, made, full_copies(market.agents, None)) for made in mechanisms]
-    looked, skipped, bounded = (played(stepping, job, 2, 1).rows for job in jobs)
+    looked, skipped, bounded = (played(stepped, job, 2, 1).rows for job in jobs)
     assert not np.array_equal(looked, skipped)
     assert np.array_equal(looked, bounded)

@@ -11,9 +11,9 @@ from cloneproof.evaluation.reference import runs_of, simulate_run
 from cloneproof.market import full_copies
 from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms import CATALOGUE, Rule
-from cloneproof.mechanisms.bandits.kernel import stepping
+from cloneproof.mechanisms.terms import Terms, refusal
 from support import market_strategies
-from support.reference_runs import played, reference_outcomes
+from support.reference_runs import played, reference_outcomes, stepped
 from support.sizes import LONG
 from support.strategies import copies_of, markets, small
 
@@ -43,15 +43,15 @@ def agree(market, mechanism, copies, seed, run):
     """
     job = runs_of(market, mechanism, full_copies(market.agents, copies), seed)
     first, count = max(0, run - 1), 2
-    stepped = played(stepping, job, first, count)
+    found = played(stepped, job, first, count)
     expected = reference_outcomes(job, first, count)
-    assert stepped.payoff.tolist() == expected.payoff.tolist()
-    assert stepped.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)
-    assert stepped.served == pytest.approx(expected.served, rel=1e-12, abs=1e-12)
+    assert found.payoff.tolist() == expected.payoff.tolist()
+    assert found.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)
+    assert found.served == pytest.approx(expected.served, rel=1e-12, abs=1e-12)
 
 
 def takes(mechanism, market):
-    return market.family.name != "gaussian" or not any(rule.binarise for rule in mechanism.rules)
+    return refusal(mechanism, Terms.of(market)) is None
 
 
 @given(markets(max_horizon=80), mechanisms(), SEEDS, st.integers(0, 10**6), st.data())
@@ -96,7 +96,7 @@ def my_priority(inputs, weight, power):
     )
 
 
-MY_RULE = Rule("mine", my_priority, (0.5, 2.0), explore=2, order="block", randomised=True)
+MY_RULE = Rule("mine", my_priority, (0.5, 2.0), tries=2, randomised=True)
 TRIANGLE = RewardFamily("triangle", lambda mean, u, width: min(1.0, max(0.0, mean + width * (u - 0.5))), (0.25,))
 THREE = RewardFamily(
     "stars", lambda mean, u: 0.5 if u < 0.5 else 1.0 if u < (1 + mean) / 2 else 0.0, values=(0.0, 0.5, 1.0)
@@ -124,14 +124,14 @@ def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_referen
     assert odd.kernel.name == "reference"
     bad = runs_of(market, cp.mechanism("ucb1", bonus=lambda t, n: math.nan), {"ana": (1, 1)})
     with pytest.raises(cp.errors.MechanismError, match="NaN"):
-        played(stepping, bad, 0, 1)
+        played(stepped, bad, 0, 1)
     beyond = cp.Market(
         [cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards=RewardFamily("odd", lambda mean, u: 2 * u)
     )
     with pytest.raises(cp.errors.SessionError, match="expected a reward in"):
-        played(stepping, runs_of(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
+        played(stepped, runs_of(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
     wild = cp.Market([cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards={"family": "gaussian", "sd": 1e6})
-    stepped = played(
-        stepping, runs_of(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3
+    found = played(
+        stepped, runs_of(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3
     )  # too large: left to the reference
-    assert stepped.payoff[1, 0] == simulate_run(wild, cp.mechanism("ucb1"), None, 0, 1).payoff["ana"]
+    assert found.payoff[1, 0] == simulate_run(wild, cp.mechanism("ucb1"), None, 0, 1).payoff["ana"]

@@ -149,11 +149,11 @@ def _observed(mechanism: Mechanism, counts: Sequence[int], history: History) -> 
         label = {place: k for k, place in enumerate(_places(counts))}
         events = [(label[pull.agent, pull.arm], pull.reward) for pull in history[start:]]
         return State(now, None, (_level(events, sum(counts), explore),))
-    trial = len(counts) * mechanism.agent.explore
-    agents = _level([(pull.agent, pull.reward) for pull in history], len(counts), mechanism.agent.explore)
+    trial = len(counts) * mechanism.agent.tries
+    agents = _level([(pull.agent, pull.reward) for pull in history], len(counts), mechanism.agent.tries)
     since = history[trial:] if mechanism.clears_at_award and len(history) >= trial else history
     inside = tuple(
-        _level([(pull.arm, pull.reward) for pull in since if pull.agent == agent], count, mechanism.arm.explore)
+        _level([(pull.arm, pull.reward) for pull in since if pull.agent == agent], count, mechanism.arm.tries)
         for agent, count in enumerate(counts)
     )
     return State(now, agents, inside)
@@ -179,9 +179,9 @@ def _choices(mechanism: Mechanism, counts: Sequence[int], state: State) -> Itera
         return
     assert mechanism.agent is not None
     scores = _averages(state.agents)
-    for agent, chance in _pick(mechanism.agent, mechanism.agent.explore, state.agents, scores).items():
+    for agent, chance in _pick(mechanism.agent, mechanism.agent.tries, state.agents, scores).items():
         level = state.arms[agent]
-        for arm, part in _pick(mechanism.arm, mechanism.arm.explore, level, _averages(level)).items():
+        for arm, part in _pick(mechanism.arm, mechanism.arm.tries, level, _averages(level)).items():
             yield chance * part, agent, arm
 
 
@@ -195,8 +195,8 @@ def _averages(level: Level) -> list[Fraction | None]:
 
 def _epoch(mechanism: Mechanism, now: int) -> tuple[int, int]:
     """How many rounds were over when this epoch began, and its rounds of exploration for each arm."""
-    if not mechanism.in_epochs:
-        return 0, mechanism.arm.explore
+    if getattr(mechanism, "power", None) is None:
+        return 0, mechanism.arm.tries
     power, number = mechanism.power, 1
     while 2**number < now:
         number += 1

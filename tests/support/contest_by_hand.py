@@ -25,7 +25,7 @@ def contest_rewards(means, copies, mechanism, horizon):
     for _ in range(horizon):
         following = {}
         for state, chance in states.items():
-            for i, share in _turns(state, agent.explore, priority):
+            for i, share in _turns(state, agent.tries, priority):
                 for change, mean, weight in _round(state[i], means[i], copies[i], rule, after):
                     totals[i] += chance * share * weight * mean
                     for ones, odds in ((1, mean), (0, 1 - mean)):
@@ -72,9 +72,9 @@ def _round(own, means, copies, rule, after):
 
 
 def _after_pull(rounds, mean, pulls, ones, failed, rule):
-    if pulls < rule.explore:
+    if pulls < rule.tries:
         return (rounds + 1, mean, pulls, ones, failed, 0, 0)
-    if rule.slots.threshold is not None and ones >= rule.slots.threshold:
+    if rule.threshold is not None and ones >= rule.threshold:
         return (rounds + 1, mean, None, 0, (), 0, 0)
     failed = (*failed, (ones, mean))
     if len(failed) < rule.draws:

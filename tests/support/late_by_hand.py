@@ -68,7 +68,7 @@ def segment_payoffs(mechanism, means, arrivals, delays, seed=0, pooled=False):
             drawn.append(pool[script.choose([Fraction(1, len(pool))] * len(pool))])
         return drawn[: rule.draws]
 
-    with patch.object(Level, "_one_of", one_of), patch("cloneproof.mechanisms.bandits.state.agent_slots", slots):
+    with patch.object(Level, "_one_of", one_of), patch("cloneproof.mechanisms.reservoir.rank.agent_slots", slots):
         for _ in script.leaves():
             held.clear()
             live = _opened(mechanism, means, arrivals, seed, pooled)

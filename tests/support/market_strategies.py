@@ -170,7 +170,7 @@ def short_enough(case: Case) -> bool:
     that picks at random in every round visits nearly all of them and branches in each, which costs a good deal more.
     """
     arms = sum(map(sum, full_copies(case.market.agents, case.copies).values()))
-    names = {level.name for level in case.mechanism.rules}
+    names = {level.name for level in case.mechanism.levels(1)[0].rules}
     dear = 120 if "thompson" in names else 24 if names & {"uniform", "epsilon-greedy"} else 1
     cells = arms * (2 if case.market.family.name == "bernoulli" else 1)
     splits = math.comb(case.market.horizon + cells - 1, case.market.horizon)

@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 
 from cloneproof.evaluation.reference import by_sessions, simulate_run, with_sessions
+from cloneproof.mechanisms.bandits.kernel import stepping
+from cloneproof.mechanisms.committing.committing import Committing
+from cloneproof.mechanisms.committing.kernel import stepped_epochs
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,13 @@ def simulate_runs(market, mechanism, copies=None, runs=1, seed=0):
 def reference_outcomes(runs, first, count):
     """Runs round by round, by sessions."""
     return by_sessions(runs.mechanism, runs.job).play(first, count)
+
+
+def stepped(mechanism, job):
+    """The kernel that plays rounds one by one, of a bandit or of a mechanism that commits."""
+    if isinstance(mechanism, Committing):
+        return stepped_epochs(mechanism, job)
+    return stepping(mechanism.rules, job)
 
 
 def played(make, runs, first, count):

@@ -4,10 +4,17 @@ from collections.abc import Iterator
 from itertools import accumulate, product
 
 from cloneproof.laws.logarithm import ln
-from cloneproof.mechanisms.bandits.rule import PriorityInputs
+from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule
 from cloneproof.mechanisms.mechanism import Mechanism
 
 STEADY_AT = ((901, 0.1), (1000, 0.5), (4000, 0.9))  # clocks and random numbers that a steady index does not look at
+
+
+def rules_of(mechanism: Mechanism) -> Iterator[Rule]:
+    """Rules by priority in a mechanism: those of its levels, or that of a contest."""
+    levels = mechanism.levels(1000)
+    contest = getattr(mechanism, "agent", None)
+    yield from levels[0].rules if levels else [contest] if isinstance(contest, Rule) else []
 
 
 def bounds_hold(mechanism: Mechanism) -> Iterator[str]:
@@ -15,7 +22,7 @@ def bounds_hold(mechanism: Mechanism) -> Iterator[str]:
 
     Compiled loops rely on both without looking again. At clocks up to 4,000, pulls and means of a grid.
     """
-    for rule in mechanism.rules:
+    for rule in rules_of(mechanism):
         limit, passes = rule.bound, rule.exceeds
         if limit is None:
             continue
@@ -36,7 +43,7 @@ def steady_as_declared(mechanism: Mechanism) -> Iterator[str]:
 
     The ceiling of knowledge rests on both (docs/textbook/knowledge.md).
     """
-    for rule in (rule for rule in mechanism.rules if rule.steady):
+    for rule in (rule for rule in rules_of(mechanism) if rule.steady):
         for pulls in (1, 2, 5, 30, 900):
             priorities = []
             for mean in (0.0, 0.01, 0.3, 0.5, 0.97, 1.0):

@@ -38,7 +38,7 @@ def worlds(mechanism, originals, copies, rivals, horizon, seeds=(0,)):
     numbers = [list(product(range(count), repeat=mechanism.arm.draws)) for count in registered.values()]
     found = []
     for order, seed, held in product(orders, seeds, product(*numbers)):
-        with patch("cloneproof.mechanisms.bandits.state.agent_slots", side_effect=[list(own) for own in held]):
+        with patch("cloneproof.mechanisms.reservoir.rank.agent_slots", side_effect=[list(own) for own in held]):
             live = cp.session(mechanism, registered, horizon, seed=seed)
         weight = Fraction(1, len(orders) * len(seeds))
         for own in numbers:
@@ -116,7 +116,7 @@ def ten_slots(act):
             held.append(1 if 1 in held else script.choose([HALF, HALF]))
         return held
 
-    with patch("cloneproof.mechanisms.bandits.state.agent_slots", slots):
+    with patch("cloneproof.mechanisms.reservoir.rank.agent_slots", slots):
         for _ in script.leaves():
             pay = _pay_in_ten_slots(cp.session(mechanism, {"ana": 2}, 100), act, script)
             total += script.weight * pay

@@ -21,14 +21,12 @@ from cloneproof.errors import CloneproofError, OutOfTimeError
 from cloneproof.evaluation.evaluate import exact_evaluations
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import Search
-from cloneproof.laws.bars import bar_regret
 from cloneproof.laws.best import best_round, places_taken
 from cloneproof.laws.reservoir import ReservoirMarket
 from cloneproof.market.market import Copies, Market, full_copies
 from cloneproof.mechanisms.catalogue import mechanism
+from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.reservoir.bars_tuning import QUOTED
-from cloneproof.mechanisms.reservoir.facts import numbers_of
 from cloneproof.mechanisms.reservoir.parameters import COARSE, FINE, reservoir_market
 from cloneproof.mechanisms.segments import plays
 from cloneproof.runs.deadline import Deadline
@@ -109,7 +107,7 @@ def computed_regret(market: Market, mechanism: Mechanism, copies: Copies | None 
 
 
 def _computed_in(market: Market, mechanism: Mechanism, copies: Copies | None) -> Estimate | None:
-    of_moments = _formula(market, mechanism) if copies is None else None
+    of_moments = mechanism.facts(Setting.of(market)).regret if copies is None else None
     try:
         if is_listed(market):  # else quadrature is slower and less exact than runs
             full = full_copies(market.agents, copies)
@@ -187,16 +185,6 @@ def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:
     """Return a regret at 99 %, by the central limit theorem: the number of runs was fixed beforehand."""
     error = ERRORS * math.sqrt(variance / runs) if runs >= FIRST_TIME else math.inf
     return Estimate(mean, error, "confidence", f"{runs} runs, 99 % in the limit of many", level=0.99)
-
-
-def _formula(market: Market, mechanism: Mechanism) -> Callable[[ReservoirMarket], float] | None:
-    """Return the honest regret as a function of moments of priors: of a bar, and of a flat reservoir on coins."""
-    arm = mechanism.arm
-    if market.ends == "at-random":
-        bar = mechanism.bar if mechanism.flat else None
-        return (lambda tabled: bar_regret(tabled, bar, mechanism.draws, QUOTED)) if bar else None
-    on_coins = mechanism.scans and arm.binarise
-    return (lambda tabled: tabled.regret(numbers_of(arm))) if on_coins and not market.places else None
 
 
 def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float]) -> Estimate:

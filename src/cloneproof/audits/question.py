@@ -13,6 +13,7 @@ from cloneproof.errors import EngineError, MarketError
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.market.segments import MeanLaw
+from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_for
 from cloneproof.mechanisms.proof import Case, Proof
 from cloneproof.mechanisms.terms import Terms, check_takes
@@ -244,7 +245,7 @@ def checked_question(
     question = Question(market, cases, representatives(cases), slack, opponents, frozenset(others))
     for case in cases.values():
         check_takes(case.mechanism, Terms.of(market))
-        if market.ends == "at-random" and not case.mechanism.ranks_slots:
+        if not case.mechanism.facts(Setting(len(names), market.horizon)).at_random_only:
             check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
     if (opponents == "any" or others) and question.slow:
         raise EngineError(

@@ -15,7 +15,6 @@ from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.committing.parameters import outside_conditions
-from cloneproof.mechanisms.mechanism import Mechanism
 
 
 def mechanisms(
@@ -71,13 +70,7 @@ def _for_market(name: str, market: Market) -> dict[str, Any]:
         instance = mechanism(name, market=market)
         honest = {agent.name: agent.count for agent in market.agents}
         remarks = outside_conditions(instance, honest, market.horizon)
-        parameters: dict[str, Any] = dict(instance.parameters) | _trial(instance)
+        parameters: dict[str, Any] = dict(instance.parameters)
     except CloneproofError as problem:
         parameters, remarks = {}, [str(problem)]
     return {"mechanism": name, "parameters": parameters, "remarks": remarks}
-
-
-def _trial(instance: Mechanism) -> dict[str, int]:
-    """Return the trial of each agent, if it is not a parameter itself."""
-    follows = instance.agent_rounds > 1 and "agent_rounds" not in instance.parameters
-    return {"agent_rounds": instance.agent_rounds} if follows else {}

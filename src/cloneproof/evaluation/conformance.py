@@ -22,6 +22,7 @@ from cloneproof._lib.ticks import ticks
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.bandits.levels import Level
 from cloneproof.mechanisms.bandits.rule import Rule, checked_chances
+from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.registration import Registration, open_registration
 from cloneproof.mechanisms.session import Session
@@ -53,7 +54,11 @@ def unlikely_counts(counts: NDArray[np.int64], trials: int, chances: Any, events
 
 def small_horizon(mechanism: Mechanism, shape: dict[str, int]) -> int:
     """A horizon with an award and a second exploration, if that is not too long."""
-    return max(1, min(mechanism.exploration(shape.values()) + 12, LONGEST))
+    levels = mechanism.levels(LONGEST)
+    if levels is not None:
+        return max(1, min(levels[0].exploration(shape.values()) + 12, LONGEST))
+    starts = mechanism.facts(Setting(len(shape), LONGEST)).starts
+    return min((0 if starts is None else int(starts.latest)) + 12, LONGEST)
 
 
 def _markets(mechanism: Mechanism) -> Iterator[tuple[dict[str, int], int]]:
@@ -162,8 +167,10 @@ def picks_have_the_declared_chances(mechanism: Mechanism) -> Iterator[str]:
     Exact binomial tests, one for each candidate of each state. Together they fail a correct rule with probability
     ERROR_RATE at most; a difference of 0.17 is found as surely.
     """
-    events = len(mechanism.rules) * sum(map(len, STATES))
-    for rule in (rule for rule in mechanism.rules if rule.chance is not None and not rule.draws):
+    levels = mechanism.levels(LONGEST)
+    rules = [rule for rule in levels[0].rules if rule.chance is not None] if levels else []
+    events = len(rules) * sum(map(len, STATES))
+    for rule in rules:
         for number, records in enumerate(STATES):
             level = _level_with(rule, records, substream(19, number))
             pulls, means, clock = np.array(level.arrived), np.array(level.means), level.rounds + 1
@@ -171,7 +178,7 @@ def picks_have_the_declared_chances(mechanism: Mechanism) -> Iterator[str]:
             chances = checked_chances(rule, now, pulls, means, outstanding if rule.spreads else 0 * pulls)
             picked = np.zeros(len(records), dtype=np.int64)
             for _ in range(PICKS):
-                level.rounds, level.choice = level.rounds + 1, None  # other random numbers, the same statistics
+                level.rounds += 1  # other random numbers, the same statistics
                 picked[level.pick(clock)] += 1
             for k in unlikely_counts(picked, PICKS, chances, events):
                 yield (
@@ -183,12 +190,11 @@ def picks_have_the_declared_chances(mechanism: Mechanism) -> Iterator[str]:
 
 def _level_with(rule: Rule, records: Sequence[str], stream: Stream) -> Level:
     """Return a level after exploration, in which each candidate gets the rewards of its record over and over."""
-    level = Level(rule, min(rule.explore, LONGEST), stream, range(len(records)))
+    level = Level(rule, min(rule.tries, LONGEST), stream, range(len(records)))
 
     def enter(k: int, reward: str) -> None:
-        counts = level.counts(k)
-        level.take(k, counts)
-        if counts and reward != "?":
+        level.take(k, True)
+        if reward != "?":
             level.add(k, ticks(float(reward)))
 
     explored = [cycle(record.replace("?", "") or "01") for record in records]

@@ -30,9 +30,10 @@ from cloneproof.market.market import (
     checked_market,
     full_copies,
 )
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
+from cloneproof.mechanisms.registration import open_registration
 from cloneproof.mechanisms.segments import plays
-from cloneproof.mechanisms.session import Session, session
+from cloneproof.mechanisms.session import Session
 from cloneproof.mechanisms.streams import checked_seed
 from cloneproof.runs.arrivals import Arrivals, arrivals_of
 from cloneproof.runs.job import Job
@@ -124,14 +125,14 @@ def _play(
     run = count(run, "the number of a run", 0, error=MarketError)
     means = drawn_means(market, seed, run)
     arms = taped_arms(means, registered, seed, run)
-    live = session(
-        mechanism,
-        registered={name: len(of_agent) for name, of_agent in arms.items()},
-        horizon=market.horizon,
+    live = Session(
+        checked_mechanism(mechanism),
+        open_registration({name: len(of_agent) for name, of_agent in arms.items()}),
+        market.horizon,
+        substream(0, seed, run, SESSION_STREAM) >> 1,
+        market.share,
+        market.family,
         ends=market.ends,
-        seed=substream(0, seed, run, SESSION_STREAM) >> 1,
-        share=market.share,
-        rewards=market.family,
         positions=market.places or None,
     )
     best = best_slate(means.values(), market.places or (1.0,))

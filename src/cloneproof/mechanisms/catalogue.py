@@ -20,12 +20,11 @@ from cloneproof.mechanisms.bandits.rules import known_rule, rule, rule_from_dict
 from cloneproof.mechanisms.bandits.rules import thompson as thompson_rule
 from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.mechanisms.committing.parameters import (
-    Derived,
     etc_parameters,
     h_etc_r_parameters,
     uniform_etc_parameters,
 )
-from cloneproof.mechanisms.mechanism import Claim, Mechanism
+from cloneproof.mechanisms.mechanism import Claim, Derived, Mechanism
 from cloneproof.mechanisms.reservoir.parameters import (
     BARS_CLONE_PROOF,
     CLONE_PROOF,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from cloneproof.laws.reservoir import ReservoirMarket
 from cloneproof.market.market import Market
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Facts:
         Whether rounds are divided among arms, so that a shorter list has fewer of them.
     at_random_only : bool
         Whether all that it promises is of markets that end at random.
+    regret : callable, optional
+        The honest regret from moments of one original at a time, where there is such a formula.
     newcomer : str
         When an agent that joins is first shown.
     relies_on : str
@@ -83,6 +86,7 @@ class Facts:
     compares: tuple[Compared, ...] = ()
     by_arm: bool = False
     at_random_only: bool = False
+    regret: Callable[[ReservoirMarket], float] | None = None
     newcomer: str = "with the next season"
     relies_on: str = RATES
     because: str = ""

@@ -7,21 +7,20 @@ It sees only how many arms each agent registered, and the horizon. Each family i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from cloneproof._lib.schedules import Bar
 from cloneproof.errors import EngineError, MechanismError, brief
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.facts import Facts, Setting
+from cloneproof.mechanisms.state import State, StateSetup
 from cloneproof.mechanisms.terms import Feature, Terms
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel
 
 if TYPE_CHECKING:
-    from cloneproof.mechanisms.bandits.state import StateSetup
+    from cloneproof.mechanisms.bandits.rule import Levels
     from cloneproof.mechanisms.proof import Case, Proof
     from cloneproof.runs.estimate import Evaluation
 
@@ -46,6 +45,19 @@ class Claim:
 
     def __str__(self) -> str:
         return f"{self.property} ({self.source}{'; ' + self.finding if self.finding else ''})"
+
+
+Given = Mapping[str, Any]
+
+
+class Derived(NamedTuple):
+    """What a theorem derives from a market and given parameters: the missing ones, and the claims.
+
+    Empty claims leave the mechanism's own.
+    """
+
+    parameters: Mapping[str, Any]
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,153 +108,10 @@ class Mechanism(ABC):
         """Return the mechanism of this kind that `to_dict` wrote."""
         return cls(**{own.name: data[own.name] for own in fields(cls) if own.name != "claims"})
 
-    if TYPE_CHECKING:
-
-        @property
-        def arm(self) -> Rule:
-            """How an arm is chosen: among the arms of the agent, or among all arms in a flat mechanism."""
-
-    @property
-    def agent(self) -> Rule | None:
-        """How an agent is chosen; None if one level holds the arms of all agents."""
-        return None
-
-    @property
-    def one_place_each(self) -> bool:
-        """Whether an agent has at most one place of a page, under a rule that ranks all arms."""
-        return False
-
-    @property
-    def clears_at_award(self) -> bool:
-        """Whether arm statistics are cleared once the agents were tried."""
-        return False
-
-    @property
-    def in_epochs(self) -> bool:
-        """Whether all is cleared in epochs that double in length."""
-        return False
-
-    @property
-    def counts_all(self) -> bool:
-        """Whether every reward of an agent counts towards its score."""
-        return True
-
-    @property
-    def skipped_rounds(self) -> int:
-        """How many first rounds of an agent never count towards its score."""
-        return 0
-
-    @property
-    def never_clears(self) -> bool:
-        """Whether statistics are kept to the end."""
-        return not self.clears_at_award and not self.in_epochs
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """Rules of its levels, agents first."""
-        return (self.arm,) if self.agent is None else (self.agent, self.arm)
-
-    @property
-    def flat(self) -> bool:
-        """Whether one level holds the arms of all agents."""
-        return self.agent is None
-
-    @property
-    def draws(self) -> int:
-        """Slots of each agent, which are draws from its arms; 0 if the arms themselves are candidates."""
-        return self.arm.draws
-
-    @property
-    def arm_rounds(self) -> int:
-        """Rounds that every arm or slot is explored for; the paper's m."""
-        return self.arm.explore
-
-    @property
-    def agent_rounds(self) -> int:
-        """Rounds that every agent is tried for; the paper's M, and 0 in a flat mechanism."""
-        return 0 if self.flat else self.rules[0].explore
-
-    @property
-    def uniform_agents(self) -> bool:
-        """Whether agents share the rounds, whatever their rewards."""
-        return not self.flat and self.rules[0].uniform
-
-    @property
-    def goes_on_comparing(self) -> bool:
-        """Whether agents are compared in every round after their trials."""
-        return not self.flat and not self.rules[0].commits
-
-    @property
-    def scans(self) -> bool:
-        """Whether the slots of all agents are tested in one timetable, until one passes or all were tested."""
-        return self.flat and self.draws > 0 and self.commits_to_arm
-
-    @property
-    def ranks_slots(self) -> bool:
-        """Whether the slots of all agents are shown by rank, and ranks never fall."""
-        return self.arm.slots.falling
-
-    @property
-    def bar(self) -> Bar | None:
-        """What slots start with and earn, if they are ranked by balances."""
-        return self.arm.slots.bar
-
-    @property
-    def streams(self) -> bool:
-        """Whether each agent shows one draw as long as its clicks pay for its views, then the next."""
-        return self.arm.slots.streams
-
-    def laboratory_pages(self, agents: int) -> int:
-        """Return the pages of several places on which all agents rotate through the places; slots are found there."""
-        return agents * self.draws * self.arm.explore
-
-    @property
-    def commits_to_agent(self) -> bool:
-        """Whether one agent has all rounds after the agents were tried."""
-        return not self.flat and self.rules[0].commits
-
-    @property
-    def commits_to_arm(self) -> bool:
-        """Whether a level of arms keeps to one arm or slot after its exploration."""
-        return self.arm.commits
-
-    @property
-    def explores_as_registered(self) -> bool:
-        """Whether arms are explored in the order of registration."""
-        return self.arm.order == "index"
-
-    @property
-    def awards(self) -> bool:
-        """Whether trials of the agents are followed by a phase of another kind."""
-        return self.commits_to_agent or self.clears_at_award
-
-    @property
-    def ranks_pages(self) -> bool:
-        """Whether it can fill pages of several places by priority: all rewards count, and nothing is committed to."""
-        usual = not self.draws and self.never_clears and self.counts_all
-        return usual and not any(rule.commits or rule.explore > 1 or rule.siblings for rule in self.rules)
-
-    def exploration(self, registered: Collection[int]) -> int:
-        """Return the rounds after which all is explored: all agents, then the arms of the largest; or all arms."""
-        compared = sum(registered) if self.flat else max(registered)
-        return len(registered) * self.agent_rounds + compared * self.arm_rounds
-
     @property
     def exchangeable(self) -> bool:
-        """Whether relabelling agents and arms relabels the run (the paper's PI); not if it goes by registration."""
-        return all(rule.order != "index" for rule in self.rules)
-
-    @property
-    def uncommitted_part(self) -> str | None:
-        """Part that does something else than explore and then commit to means; None if there is none.
-
-        Agents may also be chosen uniformly.
-        """
-        if not self.arm.commits_to_mean:
-            return f"the arm rule {_describe(self.arm)}"
-        if not self.flat and not self.uniform_agents and not self.rules[0].commits_to_mean:
-            return f"the agent rule {_describe(self.rules[0])}"
-        return None if self.counts_all else "the score 'champions'"
+        """Whether relabelling agents and arms relabels the run (the paper's PI), so that an agent's arms are alike."""
+        return True
 
     def takes(self, what: Feature, terms: Terms) -> str | None:
         """Return why it cannot have a feature on these terms, as a sentence; None if it can (`terms.refusal`)."""
@@ -255,6 +124,11 @@ class Mechanism(ABC):
                 if why is not None:
                     return why if name is None else f"in segment {name!r}: {why}"
         return None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names under which somebody's own code in it was found."""
+        return ()
 
     def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
         """Return what `takes` says on terms without segments."""
@@ -276,7 +150,7 @@ class Mechanism(ABC):
                 return None
 
     @abstractmethod
-    def open(self, setup: StateSetup) -> Any:  # noqa: ANN401 (each family has states of its own)
+    def open(self, setup: StateSetup) -> State:
         """Return the state that decides and is told rewards: in a session, in the service, in the reference."""
 
     @abstractmethod
@@ -314,12 +188,16 @@ class Mechanism(ABC):
     def kernel(self, job: Job) -> Kernel | None:
         """Return what plays a market without segments."""
 
+    def levels(self, horizon: int) -> list[Levels] | None:
+        """Return the rules on arms that run one after the other, each for some rounds; None if it is none of these."""
+        return None
+
     def in_segment(self, name: str) -> Mechanism:
         """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""
         return self
 
     def __str__(self) -> str:
-        return " x ".join(_brief(rule) for rule in self.rules)
+        return self.name
 
 
 def checked_mechanism(value: object) -> Mechanism:
@@ -348,14 +226,3 @@ def mechanism_for(given: Mechanism | Callable[[Market], Mechanism], market: Mark
         f"expected the function of the market to return a mechanism, got {brief(made)}; "
         "return cp.mechanism(name, market=market)"
     )
-
-
-def _describe(rule: Rule) -> str:
-    undecided = rule.index == "mean" and rule.explore and not rule.commits
-    return f"{rule.name} that does not commit" if undecided else rule.name
-
-
-def _brief(rule: Rule) -> str:
-    if rule.index != "mean" or rule.draws:
-        return rule.name
-    return f"{rule.name}({rule.explore})" if rule.commits else f"greedy {rule.name}({rule.explore})"

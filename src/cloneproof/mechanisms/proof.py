@@ -26,6 +26,13 @@ EXPLORING = (
 )
 
 
+BLIND = (
+    "neither the agent nor the arm is chosen by rewards, and the originals are exchangeable: every round is worth the "
+    "prior's mean whatever is registered"
+)
+NO_THEOREM = "no theorem covers it then"
+
+
 class Lists(Enum):
     """What an agent may register in place of each original once, and what it may know."""
 

@@ -111,10 +111,10 @@ class Withdrawals:
     is skipped.
     """
 
-    slots: bool
     arms: set[tuple[int, int]]
     pauses: Pauses = field(default_factory=Pauses)
     out: set[int] = field(default_factory=set)
+    slots: bool = False  # as the state says that opens
 
     def skips(self, agent: int, arm: int) -> bool:
         """Whether the arm is no candidate now."""

@@ -1,4 +1,4 @@
-"""One segment of a session: the state of its mechanism, anew in each epoch if these are planned.
+"""One segment of a session: the state that its mechanism opened there.
 
 It also keeps its coins, its rounds, the rewards of a batch that runs, and who is out. Counts, champions, ties, turns,
 coins and ends are each segment's own, so that what happens in one depends on no reward of another. What an agent's
@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 from cloneproof._lib.randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError, brief
-from cloneproof.mechanisms.bandits.state import StateSetup
-from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.registration import Allocation, Page, Pauses, Registration, Withdrawals
 from cloneproof.mechanisms.segments import SegmentedMechanism
+from cloneproof.mechanisms.state import State, StateSetup
 from cloneproof.mechanisms.streams import (
     COINS_STREAM,
     END_STREAM,
@@ -78,15 +77,14 @@ class Segment:
     registration   as the session's, with the passes in which agents joined here
     round          decisions so far
     changes        of the session, withdrawals and joiners, that it has heard of
-    state          of the mechanism; with epochs of that which runs, whose levels have the number of a flat epoch as
-                   version, else 2 `epoch` and, after an award, 2 `epoch` + 1
+    state          of the mechanism
     chances        the probability of what was shown last in each place of a page
     allocations    as the session keeps each, once, however many decisions await a reward
     held           rewards of the batch that runs, which the state gets at its end: allocation, ticks and coin
     """
 
     __slots__ = (
-        "_setup", "allocations", "chances", "changes", "coins", "epoch", "held", "last", "mechanism", "name", "number",
+        "_setup", "allocations", "chances", "changes", "coins", "held", "last", "mechanism", "name", "number",
         "places", "registration", "round", "state", "withdrawals",
     )  # fmt: skip
 
@@ -104,59 +102,38 @@ class Segment:
         self.allocations: dict[Allocation, Allocation] = {}
         self.held: list[tuple[Allocation, int, int]] = []
         own = segment_stream(stream, self.number)
-        self.coins = coins_of(self.mechanism, substream(own, COINS_STREAM), registration.agent_keys)
-        self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn, pauses)
+        self.withdrawals = Withdrawals(withdrawn, pauses)
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
-        self._setup = StateSetup(
-            self.mechanism, registration, horizon, *streams, self.withdrawals, attention=attention, batch=batch
-        )
-        self.epoch, self.chances = 0, list[float | None]()
-        self.state: Any
-        if self.mechanism.in_epochs:
-            self._begin_epoch(1)
-        else:
-            self.state = self.mechanism.open(self._setup)
-
-    def _begin_epoch(self, epoch: int) -> None:
-        """Go on with the exploration of an epoch, and statistics of its own; waiting rounds go on."""
-        whole = self.mechanism
-        assert isinstance(whole, Committing)
-        own = replace(whole, arm_rounds=whole.rounds_of(epoch), power=None)
-        state = own.open(self._setup._replace(mechanism=own, first=epoch))
-        if self.epoch:
-            state.neutral = self.state.neutral
-        self.epoch, self.state = epoch, state
+        self._setup = StateSetup(registration, horizon, *streams, self.withdrawals, attention, batch)
+        self.chances = list[float | None]()
+        self.state = self.mechanism.open(self._setup)
+        drawn = self.withdrawals.slots
+        self.coins = coins_of(self.state, substream(own, COINS_STREAM), registration.agent_keys, drawn)
 
     def next_run(self, most: int) -> tuple[Allocation, int]:
         """Decide the next round, and the rounds after it that no reward can change, at most `most` in all."""
-        round_ = self.round + 1
-        if self.epoch:
-            most = 1  # an epoch may end at any round
-            if round_ > 1 << self.epoch:
-                self._begin_epoch(self.epoch + 1)
-        allocation, number = self.state.next_run(round_, most)
+        allocation, number = self.state.next_run(self.round + 1, most)
         self.round += number
         return allocation, number
 
     @property
     def chance(self) -> float | None:
         """Probability of the last round given everything before it."""
-        chance: float | None = self.state.chance
-        return chance
+        return self.state.chance
 
     def next_page(self) -> Page:
         """Decide the next page."""
-        shown: Page = self.state.next_page(self.round + 1)
+        shown = self.state.next_page(self.round + 1)
         self.chances = self.state.chances
         self.round += 1
         return shown
 
-    def copied_state(self) -> Any:  # noqa: ANN401
+    def copied_state(self) -> State:
         """Return a copy of the state, to try a round of one arm on."""
         gone = replace(self.withdrawals, out=set(self.withdrawals.out))
         state = self.mechanism.open(self._setup._replace(registration=self.registration, withdrawals=gone))
         state.leave_out()
-        state.restore(self.state.to_dict())
+        state.restore(self.state.to_data())
         return state
 
     def keep(self, allocation: Allocation) -> Allocation:
@@ -172,7 +149,7 @@ class Segment:
     @property
     def decided(self) -> bool:
         """Whether a champion has all later rounds, so that nobody can join."""
-        return not self.epoch and bool(self.state.decided)
+        return self.state.decided
 
     @property
     def nobody_left(self) -> bool:
@@ -200,7 +177,7 @@ class Segment:
 
     def to_data(self) -> dict[str, Any]:
         """Return what changes as it runs; all but `round` and `joined` are as in the file of a session without any."""
-        coins, machine = self.coins, self.state.to_dict()
+        coins, machine = self.coins, self.state.to_data()
         return {
             **({} if self.name is None else {"round": self.round, "joined": self.registration.joined}),
             **({"out": sorted(self.withdrawals.out)} if self.withdrawals.arms else {}),
@@ -212,8 +189,6 @@ class Segment:
     def restore(self, data: Mapping[str, Any]) -> None:
         self.round, machine = data.get("pages", data["round"]), data["machine"]
         self.withdrawals.out.update(data.get("out", ()))
-        if self.epoch:
-            self._begin_epoch(machine["version"])
         self.state.leave_out()
         self.state.restore(machine)
         self.held = [(self.keep(Allocation(*fields)), worth, coin) for fields, worth, coin in data.get("held", ())]

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from cloneproof._lib.checks import known
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.state import State, StateSetup
 from cloneproof.runs.estimate import Evaluation, summed
 
 if TYPE_CHECKING:
-    from cloneproof.mechanisms.bandits.state import StateSetup
     from cloneproof.mechanisms.proof import Case, Proof
     from cloneproof.runs.job import Job
     from cloneproof.runs.kernel import Kernel
@@ -56,37 +55,13 @@ class SegmentedMechanism(Mechanism):
         return next(iter(self.by_segment.values()))
 
     @property
-    def arm(self) -> Rule:
-        return self._first.arm
-
-    @property
-    def agent(self) -> Rule | None:
-        return self._first.agent
-
-    @property
-    def one_place_each(self) -> bool:
-        return self._first.one_place_each
-
-    @property
-    def clears_at_award(self) -> bool:
-        return self._first.clears_at_award
-
-    @property
-    def in_epochs(self) -> bool:
-        return self._first.in_epochs
-
-    @property
-    def counts_all(self) -> bool:
-        return self._first.counts_all
-
-    @property
-    def skipped_rounds(self) -> int:
-        return self._first.skipped_rounds
+    def exchangeable(self) -> bool:
+        return all(own.exchangeable for own in self.by_segment.values())
 
     def facts(self, setting: Setting) -> Facts:
         return self._first.facts(setting)
 
-    def open(self, setup: StateSetup) -> Any:  # noqa: ANN401
+    def open(self, setup: StateSetup) -> State:
         raise NotImplementedError("each segment opens its own")
 
     def law(self, job: Job) -> Evaluation | str:

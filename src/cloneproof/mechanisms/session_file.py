@@ -23,7 +23,7 @@ from cloneproof.mechanisms.registration import Allocation
 from cloneproof.mechanisms.segments import SegmentedMechanism
 
 FORMAT: Final = "cloneproof session"
-VERSION: Final = 12  # below 12: before the first release
+VERSION: Final = 13  # below 13: before the first release
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 

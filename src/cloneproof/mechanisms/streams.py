@@ -12,7 +12,7 @@ from cloneproof.laws.logarithm import log, log_ratio
 from cloneproof.mechanisms.registration import Allocation
 
 if TYPE_CHECKING:
-    from cloneproof.mechanisms.mechanism import Mechanism
+    from cloneproof.mechanisms.state import State
 
 SEED_LIMIT: Final = 1 << 63
 KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from it
@@ -85,8 +85,6 @@ class Coins:
         self.places = {decision: (place, pull) for decision, place, pull in data}
 
 
-def coins_of(mechanism: Mechanism, stream: Stream, agent_keys: Sequence[int]) -> Coins | None:
-    """Return the coins of a session; None if no rule of the mechanism counts coins."""
-    if not any(rule.binarise for rule in mechanism.rules):
-        return None
-    return Coins(stream, agent_keys, mechanism.draws > 0)
+def coins_of(state: State, stream: Stream, agent_keys: Sequence[int], by_pull: bool) -> Coins | None:
+    """Return the coins of a state; None if no coins stand for its rewards."""
+    return Coins(stream, agent_keys, by_pull) if state.coins else None

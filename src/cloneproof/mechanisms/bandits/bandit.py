@@ -13,14 +13,12 @@ from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.bandits.kernel import bandit_kernel
 from cloneproof.mechanisms.bandits.pages import TopAgentsState, TopArmsState
 from cloneproof.mechanisms.bandits.proof import proof as bandit_proof
-from cloneproof.mechanisms.bandits.rule import Rule
+from cloneproof.mechanisms.bandits.rule import Levels, Rule
 from cloneproof.mechanisms.bandits.rules import rule_to_dict
-from cloneproof.mechanisms.bandits.state import OneLevelState, StateSetup, TwoLevelState
-from cloneproof.mechanisms.committing.law import law as committing_law
-from cloneproof.mechanisms.committing.proof import proof as committing_proof
-from cloneproof.mechanisms.expectations import law_or_reason
+from cloneproof.mechanisms.bandits.state import OneLevelState, TwoLevelState
 from cloneproof.mechanisms.facts import ANEW, Compared, Facts, Setting, items_of
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.state import StateSetup
 from cloneproof.mechanisms.terms import Feature, Terms, odd_rewards
 
 if TYPE_CHECKING:
@@ -79,14 +77,31 @@ class Bandit(Mechanism):
             compares=compared,
             by_arm=self.agent is None,
             why_copies_pay=BONUSES if self.arm.index == "ucb" else ANEW,
-            abandons=not all(rule.index in TRY_ALL and not rule.commits and not rule.draws for rule in self.rules),
+            abandons=not all(rule.index in TRY_ALL for rule in self.rules),
         )
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules of its levels, agents first."""
+        return (self.arm,) if self.agent is None else (self.agent, self.arm)
+
+    def levels(self, horizon: int) -> list[Levels]:
+        return [Levels(horizon, self.arm, self.agent)]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(rule.source for rule in self.rules if rule.source)
+
+    @property
+    def ranks_pages(self) -> bool:
+        """Whether it can fill pages of several places by priority, each candidate being tried once at most."""
+        return all(rule.tries <= 1 for rule in self.rules)
 
     def open(self, setup: StateSetup) -> OneLevelState | TwoLevelState:
         if setup.attention:
             attention = (1.0,) * setup.attention if isinstance(setup.attention, int) else setup.attention
-            return (TopArmsState if self.agent is None else TopAgentsState)(setup, attention)
-        return (OneLevelState if self.agent is None else TwoLevelState)(setup)
+            return (TopArmsState if self.agent is None else TopAgentsState)(self, setup, attention)
+        return (OneLevelState if self.agent is None else TwoLevelState)(self, setup)
 
     def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
         if what is Feature.REWARDS and any(rule.binarise for rule in self.rules):
@@ -95,8 +110,11 @@ class Bandit(Mechanism):
             return None
         return super().takes_in_one(what, terms)
 
-    def law(self, job: Job) -> Evaluation | str:
-        return law_or_reason(lambda: committing_law(self, job))
+    def law(self, job: Job) -> str:
+        return (
+            "an exact law expects rules that explore and then commit (or a uniform choice of agents), got the arm rule "
+            f"{self.arm.name} in {self.name!r}"
+        )
 
     def tree(self, job: Job, horizons: Sequence[int]) -> dict[int, Evaluation]:
         from cloneproof.mechanisms.bandits.tree import tree  # late: it looks into all that is defined here
@@ -104,7 +122,7 @@ class Bandit(Mechanism):
         return tree(job.market, self, job.copies, horizons)
 
     def proof_in_one(self, case: Case) -> Proof:
-        return (committing_proof if self.rules[0].uniform else bandit_proof)(self, case)
+        return bandit_proof(self, case)
 
     def kernel(self, job: Job) -> Kernel | None:
         return bandit_kernel(self, job)
@@ -121,7 +139,8 @@ class Bandit(Mechanism):
         }
 
     def __str__(self) -> str:
-        return super().__str__() + (", one place each" if self.one_place_each else "")
+        each = ", one place each" if self.one_place_each else ""
+        return " x ".join(rule.name for rule in self.rules) + each
 
 
 def bandit(arm: Rule, agent: Rule | None = None, *, name: str = "", one_place_each: bool = False) -> Bandit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from cloneproof.mechanisms.bandits.rule import IndexKind, PriorityInputs, Rule
-from cloneproof.mechanisms.committing.committing import plain_epochs
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import CardPlan, CardRule, Kernel
 from cloneproof.runs.native import own
@@ -31,13 +30,14 @@ from cloneproof.runs.native.records import (
 )
 
 if TYPE_CHECKING:
-    from cloneproof.mechanisms.mechanism import Mechanism
+    from cloneproof.mechanisms.bandits.bandit import Bandit
 
+Usual = Literal["ucb", "thompson", "epsilon-greedy"]
 KINDS: Final[tuple[IndexKind, ...]] = (
     "ucb", "kl-ucb", "steady-ucb", "steady-kl-ucb", "mean", "none", "posterior", "epsilon-greedy", "own",
 )  # fmt: skip
 """In the order of `rules.h`."""
-UsualBandit = Literal["ucb", "thompson", "epsilon-greedy"]
+UsualUsual = Literal["ucb", "thompson", "epsilon-greedy"]
 LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
 MOST_LEADING: Final = 100_000  # arms of UCB
 MOST_PAGES: Final = 10**8  # that are stepped one by one
@@ -65,107 +65,113 @@ on pages for each candidate. Of what is not listed, any other rule's."""
 OTHER_NS: Final = (200.0, 40.0, 70.0)
 
 
-def bandit_kernel(mechanism: Mechanism, job: Job) -> Kernel | None:
+def bandit_kernel(bandit: Bandit, job: Job) -> Kernel | None:
     """Return what plays a bandit: pages or rounds, bit for bit as sessions do; in blocks where a bias will do.
 
     None where a rule or a family of rewards is not known and does not compile.
     """
-    known = all(rule.index in KINDS and not rule.siblings for rule in mechanism.rules)
-    if not known or not mechanism.counts_all:
-        return None
-    in_blocks = blocked(mechanism, job) if job.rough and job.market.horizon >= LONG else None
+    in_blocks = blocked(bandit, job) if job.rough and job.market.horizon >= LONG else None
     if in_blocks is not None or job.market.ends == "at-random":
         return in_blocks
     if job.market.places:
-        return ranked_pages(mechanism, job)
-    family = job.market.family
-    ours = [rule for rule in mechanism.rules if rule.index == "own"]
-    makes: list[Callable[[], object]] = [partial(own.compiled_rule, _looked(rule)) for rule in ours]
-    if family.law == "own":
-        makes.append(partial(own.compiled_quantile, family.quantile, family.parameters))
-    return stepping(mechanism, job) if all(map(own.compiles, makes)) else None
+        return ranked_pages(bandit, job)
+    return stepping(bandit.rules, job, card=card_plan(bandit, job))
 
 
-def blocked(mechanism: Mechanism, job: Job) -> Kernel | None:
+def blocked(bandit: Bandit, job: Job) -> Kernel | None:
     """Return what plays rounds in blocks, of bandits and rewards for which its bias was measured; None for others."""
-    market, levels = job.market, tuple(rule.index for rule in mechanism.rules)
-    plain = mechanism.never_clears and not any(rule.commits or rule.draws for rule in mechanism.rules)
-    if not plain or levels not in BLOCKS or market.family.law != "coin" or market.places or market.late:
+    market, levels = job.market, tuple(rule.index for rule in bandit.rules)
+    if levels not in BLOCKS or market.family.law != "coin" or market.places or market.late:
         return None
     part, bias = BLOCKS[levels]
     at_random = market.ends == "at-random"
-    records = partial(_blocked_records, mechanism, job, part)
+    records = partial(_blocked_records, bandit, job, part)
     blocks = part * (1 + math.log(max(1, market.horizon / part)))
     seconds = start_seconds(job) + blocks * job.arms * (1e-6 if "posterior" in levels else 1e-7)
-    card = NOT_ON_CARDS if at_random else card_plan(mechanism, job)
+    card = NOT_ON_CARDS if at_random else card_plan(bandit, job)
     return replace(native_kernel("blocks of rounds", "play_blocked", job, records, seconds, card), bias=bias)
 
 
-def _blocked_records(mechanism: Mechanism, job: Job, part: int) -> tuple[KernelRecord, KernelRecord]:
+def _blocked_records(bandit: Bandit, job: Job, part: int) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `BlockedPlan` of `bandit_blocks.h`."""
-    rules = [rule_record(rule, job, table=False) for rule in mechanism.rules]
+    rules = [rule_record(rule, job, table=False) for rule in bandit.rules]
     last, stays = rounds_of(job)
     plan = record(
-        "BlockedPlan", horizon=last, flat=mechanism.flat, part=part, stays=stays, upper=rules[0], lower=rules[-1]
+        "BlockedPlan", horizon=last, flat=bandit.agent is None, part=part, stays=stays, upper=rules[0], lower=rules[-1]
     )
-    return arms_record(job, mechanism.flat), plan
+    return arms_record(job, bandit.agent is None), plan
 
 
-def stepping(mechanism: Mechanism, job: Job) -> Kernel:
-    """Return what plays rounds one by one."""
-    return native_kernel(
-        "stepping",
-        "play_stepping",
-        job,
-        partial(_stepping_records, mechanism, job),
-        stepped_seconds(mechanism, job),
-        card_plan(mechanism, job),
-    )
+SteppedEpochs = Sequence[tuple[int, int]]  # rounds of each, and of the exploration of an arm in it
 
 
-def _stepping_records(mechanism: Mechanism, job: Job) -> tuple[KernelRecord, KernelRecord]:
+def stepping(
+    rules: Sequence[Rule],
+    job: Job,
+    *,
+    award: bool = False,
+    epochs: SteppedEpochs = (),
+    card: CardPlan | str = NOT_ON_CARDS,
+) -> Kernel | None:
+    """Return what plays rounds one by one; None where a rule or a family of rewards does not compile.
+
+    With an award statistics of arms are cleared once the agents were tried, with epochs all are at the end of each.
+    """
+    family = job.market.family
+    ours = [rule for rule in rules if rule.index == "own"]
+    makes: list[Callable[[], object]] = [partial(own.compiled_rule, _looked(rule)) for rule in ours]
+    if family.law == "own":
+        makes.append(partial(own.compiled_quantile, family.quantile, family.parameters))
+    if not all(map(own.compiles, makes)):
+        return None
+    records = partial(_stepping_records, rules, job, award, epochs)
+    return native_kernel("stepping", "play_stepping", job, records, stepped_seconds(rules, job), card)
+
+
+def _stepping_records(
+    rules: Sequence[Rule], job: Job, award: bool, epochs: SteppedEpochs
+) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `SteppingPlan` of `stepping.h`."""
-    horizon = job.market.horizon
-    rules = [rule_record(rule, job) for rule in mechanism.rules]
-    epochs = [(own.rounds, own.mechanism.arm_rounds) for own in plain_epochs(mechanism, horizon) if own.number]
+    horizon, flat = job.market.horizon, len(rules) == 1
+    records = [rule_record(rule, job) for rule in rules]
     plan = record(
         "SteppingPlan",
         horizon=horizon,
-        flat=mechanism.flat,
-        award=mechanism.clears_at_award,
-        upper=rules[0],
-        lower=rules[-1],
+        flat=flat,
+        award=award,
+        upper=records[0],
+        lower=records[-1],
         family=family_record(job),
         epochs=len(epochs),
         epoch_ends=np.array(list(accumulate(rounds for rounds, _ in epochs)), np.int64),
         epoch_explore=np.array([min(explore, horizon + 1) for _, explore in epochs], np.int64),
     )
-    return arms_record(job, mechanism.flat), plan
+    return arms_record(job, flat), plan
 
 
-def ranked_pages(mechanism: Mechanism, job: Job) -> Kernel | None:
+def ranked_pages(bandit: Bandit, job: Job) -> Kernel | None:
     """Return what plays pages of several places, of built-in rules on coins."""
     market = job.market
-    known = mechanism.ranks_pages and all(rule.index != "own" for rule in mechanism.rules)
+    known = bandit.ranks_pages and all(rule.index != "own" for rule in bandit.rules)
     if not known or market.family.law != "coin" or market.horizon > MOST_PAGES:
         return None
-    records = partial(_pages_records, mechanism, job)
-    return native_kernel("ranked pages", "play_ranked_pages", job, records, stepped_seconds(mechanism, job))
+    records = partial(_pages_records, bandit, job)
+    return native_kernel("ranked pages", "play_ranked_pages", job, records, stepped_seconds(bandit.rules, job))
 
 
-def _pages_records(mechanism: Mechanism, job: Job) -> tuple[KernelRecord, KernelRecord]:
+def _pages_records(bandit: Bandit, job: Job) -> tuple[KernelRecord, KernelRecord]:
     """Return the arms and `RankedPlan` of `ranked_pages.h`."""
-    rules = [rule_record(rule, job) for rule in mechanism.rules]
+    rules = [rule_record(rule, job) for rule in bandit.rules]
     plan = record(
         "RankedPlan",
         horizon=job.market.horizon,
-        flat=mechanism.flat,
-        one_each=mechanism.one_place_each,
+        flat=bandit.agent is None,
+        one_each=bandit.one_place_each,
         upper=rules[0],
         lower=rules[-1],
         attention=np.array(job.market.places),
     )
-    return arms_record(job, mechanism.flat), plan
+    return arms_record(job, bandit.agent is None), plan
 
 
 def _looked(rule: Rule) -> own.Looked:
@@ -182,7 +188,7 @@ def rule_record(rule: Rule, job: Job, table: bool = True) -> KernelRecord:
     return record(
         "RuleNumbers",
         kind=KINDS.index(rule.index),
-        explore=min(rule.explore, horizon + 1),
+        explore=min(rule.tries, horizon + 1),
         order=ORDERS[rule.order],
         commits=rule.commits,
         completed=rule.clock == "completed",
@@ -202,37 +208,40 @@ def rule_record(rule: Rule, job: Job, table: bool = True) -> KernelRecord:
     )
 
 
-def stepped_seconds(mechanism: Mechanism, job: Job) -> float:
+def stepped_seconds(rules: Sequence[Rule], job: Job) -> float:
     """Return the seconds of a run: each level that chooses looks at its candidates, in a round or on a page."""
     pages, agents = len(job.market.places), len(job.copies)
-    own_arms = job.arms / agents * max(1, pages)
-    if all(rule.commits for rule in mechanism.rules):
+    if all(rule.commits for rule in rules):
         return start_seconds(job) + 3e-7 * job.arms
-    skips = pages > 0 or usual_bandit(mechanism, job) in ("ucb", "epsilon-greedy")
-    total = 0.0
-    levels = (job.arms,) if mechanism.flat else (agents, own_arms)
-    for rule, candidates in zip(mechanism.rules, levels, strict=True):
-        stepped = rule.index in ("ucb", "epsilon-greedy") and not skips
-        of_round, of_candidate, on_page = OTHER_NS if stepped else LOOKS_NS.get(rule.index, OTHER_NS)
-        if not rule.commits:
-            total += candidates * on_page if pages else of_round + candidates * of_candidate
-    return start_seconds(job) + 1e-9 * job.market.horizon * total
+    levels = (job.arms,) if len(rules) == 1 else (agents, job.arms / agents * max(1, pages))
+    skips = pages > 0 or _usual(rules, job) in ("ucb", "epsilon-greedy")
+    looks = sum(
+        looks_ns(rule, candidates, pages > 0, skips)
+        for rule, candidates in zip(rules, levels, strict=True)
+        if not rule.commits
+    )
+    return start_seconds(job) + 1e-9 * job.market.horizon * looks
 
 
-def usual_bandit(mechanism: Mechanism, job: Job) -> UsualBandit | None:
+def looks_ns(rule: Rule, candidates: float, on_pages: bool = False, skips: bool = True) -> float:
+    """Return the nanoseconds in which a rule looks at its candidates in a round, or on a page."""
+    stepped = rule.index in ("ucb", "epsilon-greedy") and not skips
+    of_round, of_candidate, on_page = OTHER_NS if stepped else LOOKS_NS.get(rule.index, OTHER_NS)
+    return candidates * on_page if on_pages else of_round + candidates * of_candidate
+
+
+def _usual(rules: Sequence[Rule], job: Job) -> Usual | None:
     """Say which usual bandit a job of the stepping kernel is: one of those that have a kernel of a GPU, or None.
 
     UCB also with two levels, and its sums are those by original.
     """
-    rule, family = mechanism.arm, job.market.family
-    if not mechanism.never_clears or not mechanism.counts_all:
-        return None
-    if _has_table(rule) and (mechanism.flat or _has_table(mechanism.rules[0])):
+    rule, family = rules[-1], job.market.family
+    if all(map(_has_table, rules)):
         known = family.law in ("coin", "point")
         within = job.market.horizon <= LONGEST and job.arms <= MOST_LEADING
         return "ucb" if known and within else None
-    flat = mechanism.flat and family.law == "coin"
-    usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
+    flat = len(rules) == 1 and family.law == "coin"
+    usual = rule.tries == 0 and rule.clock == "current"
     if flat and usual and rule.index == "posterior" and not rule.parameters:
         return "thompson"
     return "epsilon-greedy" if flat and usual and rule.index == "epsilon-greedy" else None
@@ -240,19 +249,18 @@ def usual_bandit(mechanism: Mechanism, job: Job) -> UsualBandit | None:
 
 def _has_table(rule: Rule) -> bool:
     """Whether a rule is UCB as its table has it, with a constant for which no float overflows or vanishes."""
-    usual = rule.index == "ucb" and rule.explore == 1 and rule.order == "round-robin"
-    return usual and not rule.commits and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9
+    return rule.index == "ucb" and rule.tries == 1 and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9
 
 
-def card_plan(mechanism: Mechanism, job: Job) -> CardPlan | str:
+def card_plan(bandit: Bandit, job: Job) -> CardPlan | str:
     """Return what a GPU plays of a bandit that is stepped, or why none does."""
-    usual, arm = usual_bandit(mechanism, job), mechanism.arm
-    kl_ucb = mechanism.flat and arm.index == "kl-ucb" and not arm.commits and arm.explore == 1
-    if usual is None and not (kl_ucb and job.market.family.law == "coin" and mechanism.never_clears):
+    usual, arm = _usual(bandit.rules, job), bandit.arm
+    kl_ucb = bandit.agent is None and arm.index == "kl-ucb" and arm.tries == 1
+    if usual is None and not (kl_ucb and job.market.family.law == "coin"):
         return NOT_ON_CARDS
     if job.market.horizon > LONGEST or job.arms > MOST_LEADING:
         return f"the GPU takes at most {LONGEST:,} rounds and {MOST_LEADING:,} arms"
-    above = None if mechanism.agent is None else _on_card(mechanism.agent)
+    above = None if bandit.agent is None else _on_card(bandit.agent)
     return CardPlan(usual or "kl-ucb", _on_card(arm), above)
 
 

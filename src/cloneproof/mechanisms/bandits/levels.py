@@ -1,16 +1,10 @@
-"""Levels of a running mechanism: candidates, their statistics, and the rule that picks among them.
-
-If a commitment has to wait for rewards,
-its rounds are neutral: agents take turns in an order drawn at the start, and an arm is drawn uniformly from those that
-the agent registered. Such a round counts in no comparison, and averaged over which original has which mean it pays an
-agent the average of its means, whatever copies are registered (docs/textbook/delays.md).
-"""
+"""Levels of a running mechanism: candidates, their statistics, and the rule that picks among them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +12,13 @@ from cloneproof._lib.randomness import Stream, substream, uniform, word
 from cloneproof._lib.ticks import TICK_BITS, written
 from cloneproof.laws.logarithm import ln
 from cloneproof.mechanisms.bandits.rule import Order, PriorityInputs, Rule, broken_rule, checked_chances
-from cloneproof.mechanisms.registration import Registration, Withdrawals, nobody_left
+from cloneproof.mechanisms.registration import nobody_left
 from cloneproof.mechanisms.streams import (
     COIN_STREAM,
     DRAW_STREAM,
     EXPLORE_STREAM,
-    NEUTRAL_STREAM,
     TIE_STREAM,
 )
-
-WAIT: Final = -1
 
 
 class ExplorationQueue:
@@ -71,91 +62,6 @@ class ExplorationQueue:
                 self._line_up()
 
 
-class NeutralRounds:
-    """Turns of neutral rounds, and the arms drawn in them.
-
-    shared   rounds that all agents shared in turn
-    drawn    draws so far, in shared rounds and in an agent's own turns
-
-    A draw of a withdrawn arm that still has its share passes the turn on; if all agents' draws do, nobody is left. Who
-    joins is last in the queue: all others have a turn first.
-    """
-
-    __slots__ = (
-        "_base", "_begun", "_known", "_order", "_pools", "_queue", "_registration", "_streams", "_withdrawals", "drawn",
-        "shared",
-    )  # fmt: skip
-
-    def __init__(self, registration: Registration, stream: Stream, withdrawals: Withdrawals) -> None:
-        self._registration, self._withdrawals, self._known = registration, withdrawals, (0, 0, 0)
-        self._base = substream(stream, NEUTRAL_STREAM)
-        self._streams: Any = [substream(self._base, key) for key in registration.agent_keys]
-        self._queue = sorted(range(registration.first), key=self._streams.__getitem__)
-        self._order = self._queue  # without who has nothing to show
-        self._pools = list(registration.pools)
-        self.shared = self.drawn = 0
-        self._begun = 0  # shared rounds before the queue was last changed by who joined
-
-    def join(self, registration: Registration) -> None:
-        """Go on with the agents of this registration, of which the last are new."""
-        self._leave_out()
-        self._registration, new = registration, range(len(self._streams), len(registration.names))
-        self._streams += [substream(self._base, registration.agent_keys[agent]) for agent in new]
-        self._pools += [registration.pools[agent] for agent in new]
-        turn = self._queue.index(self._order[(self.shared - self._begun) % len(self._order)]) if self._order else 0
-        self._queue, self._begun = [*self._queue[turn:], *self._queue[:turn], *new], self.shared
-        self._order = [i for i in self._queue if self._pools[i]]
-
-    def turn(self) -> tuple[int, int, float]:
-        """Return the agent and the arm of the next shared round, and the probability of the arm."""
-        self._leave_out()
-        order, passed = self._order, 1.0
-        if not order:
-            raise nobody_left()
-        self.drawn += 1
-        for step in range(len(order)):
-            i = order[(self.shared - self._begun + step) % len(order)]
-            arm, chance = self._draw(i, self.drawn)
-            if not self._withdrawals.ends(i, arm):
-                self.shared += 1
-                return i, arm, passed * chance
-            gone = sum(self._registration.share(i, arm) for agent, arm in self._withdrawals.arms if agent == i)
-            passed *= 1 / len(self._pools[i]) * gone
-        raise nobody_left()
-
-    def arm(self, i: int) -> tuple[int, float]:
-        """Draw from the arms that agent i registered, by their weights; with the probability."""
-        self._leave_out()
-        self.drawn += 1
-        return self._draw(i, self.drawn)
-
-    def _draw(self, i: int, number: int) -> tuple[int, float]:
-        pool = self._pools[i]
-        arm = pool[int(uniform(self._streams[i], number) * len(pool))]
-        return arm, self._registration.share(i, arm) / len(pool)
-
-    def _leave_out(self) -> None:
-        """Go by what was withdrawn, paused or resumed, and who is out, since the last round."""
-        gone = self._withdrawals
-        if self._known != (known := gone.stamp):
-            self._known = known
-            never = gone.arms if gone.pauses.arms else ()  # so that somebody can be served while others are paused
-            for i, arms in enumerate(self._registration.arms):
-                left = [arm for arm in range(arms) if not gone.skips(i, arm) and (i, arm) not in never]
-                self._pools[i] = self._registration.pool(i, left)
-            self._order = [i for i in self._queue if self._pools[i]]
-
-    def to_data(self) -> list[Any]:
-        queue = [self._begun, self._queue] if self._registration.joined else []
-        return [self.shared, self.drawn, *queue]
-
-    def restore(self, data: Sequence[Any]) -> None:
-        self.shared, self.drawn, *queue = data
-        if queue:
-            self._begun, self._queue = queue
-            self._order, self._known = self._queue, (0, 0, 0)
-
-
 class Candidates:
     """Base of all levels: rounds and rewards of each candidate, and the one committed to.
 
@@ -175,7 +81,7 @@ class Candidates:
     lists: tuple[str, ...] = ("decided", "arrived", "total")  # of the state, with a number for each candidate
     numbers: tuple[str, ...] = ("rounds", "missing", "choice")
 
-    def __init__(self, rule: Rule, explore: int, keys: Sequence[int]) -> None:
+    def __init__(self, rule: Any, explore: int, keys: Sequence[int]) -> None:  # noqa: ANN401 (of arms, or of slots)
         count = len(keys)
         self.rule, self.explore, self.keys = rule, explore, keys
         self.decided, self.arrived, self.total = [0] * count, [0] * count, [0] * count
@@ -244,7 +150,7 @@ class Level(Candidates):
         self._explore_anew()
 
     def _explore_anew(self) -> None:
-        self.queue = ExplorationQueue(self.rule.order, self.explore, self.decided, self._orders, self.left)
+        self.queue = ExplorationQueue("round-robin", self.explore, self.decided, self._orders, self.left)
 
     def leave_out(self, gone: Collection[int]) -> None:
         super().leave_out(gone)
@@ -256,20 +162,12 @@ class Level(Candidates):
         return bool(self.queue.due)
 
     def pick(self, clock: int) -> int:
-        """Pick the candidate of the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
-        if self.choice is not None:
-            self.chance = 1.0
-            return self.choice
+        """Pick the candidate of the level's round `clock`, from 1."""
         queue = self.queue
         if queue.due:
             self.chance = 1.0 / queue.ahead
             return queue.due[-1]
-        if not self.rule.commits:
-            return self._best(clock)
-        if self.missing:
-            return WAIT
-        self.choice = self._best(clock)
-        return self.choice
+        return self._best(clock)
 
     def take(self, k: int, counts: bool) -> None:
         """Enter a decision for candidate k; `counts` says whether its reward will."""
@@ -286,10 +184,6 @@ class Level(Candidates):
         self.total[k] += ticks
         self.missing -= 1
         self.means[k] = self.total[k] / (self.arrived[k] << TICK_BITS)
-
-    def counts(self, k: int) -> bool:
-        """Whether the reward of a decision for candidate k now counts towards its statistics."""
-        return not self.rule.commits or self.decided[k] < self.explore
 
     @property
     def pulls(self) -> Sequence[float]:
@@ -308,7 +202,7 @@ class Level(Candidates):
             coin = uniform(self._streams[COIN_STREAM], index)
         best, ties = -math.inf, []
         left, priority, count = self.left, rule.priority, len(self.left)
-        parameters = (*self._siblings(), *rule.parameters) if rule.siblings else rule.parameters
+        parameters = rule.parameters
         pulls, mean = 0.0, 0.0
         value: Any = None
         try:
@@ -344,11 +238,6 @@ class Level(Candidates):
         if rule.randomised:
             self.chance = self._chance_of(picked, clock - (rule.clock == "completed"))
         return picked
-
-    def _siblings(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """Return pulls and means of all candidates, sorted: what a rule that looks at siblings gets."""
-        pairs = sorted((self.arrived[k], self.means[k]) for k in self.left)
-        return tuple(n for n, _ in pairs), tuple(mean for _, mean in pairs)
 
     def _chance_of(self, picked: int, clock: int) -> float | None:
         """Return the probability of a randomised rule's pick, if the rule has `chance`."""

@@ -12,16 +12,20 @@ counts. All rewards count as they come.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from cloneproof._lib.randomness import Stream, substream, word
 from cloneproof._lib.ticks import ONE
 from cloneproof.mechanisms.bandits.levels import Level
 from cloneproof.mechanisms.bandits.rule import Rule
-from cloneproof.mechanisms.bandits.state import OneLevelState, StateSetup, TwoLevelState
+from cloneproof.mechanisms.bandits.state import OneLevelState, TwoLevelState
 from cloneproof.mechanisms.registration import Allocation, Page, nobody_left
+from cloneproof.mechanisms.state import StateSetup
 from cloneproof.mechanisms.streams import TIE_STREAM
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.bandits.bandit import Bandit
 
 
 class PageLevel(Level):
@@ -72,7 +76,7 @@ class PageLevel(Level):
         ]
         priorities: dict[int, float] = {}
         self.leaders(clock, page, priorities)
-        if self.rule.explore:
+        if self.rule.tries:
             priorities |= {k: math.inf for k in self.left if not self.seen[k]}
         return sorted(self.left, key=lambda k: (-priorities[k], late[k], word(self._ties[k], page)))
 
@@ -82,14 +86,14 @@ class TopArmsState(OneLevelState):
 
     level: PageLevel
 
-    def __init__(self, setup: StateSetup, attention: Sequence[float]) -> None:
+    def __init__(self, bandit: Bandit, setup: StateSetup, attention: Sequence[float]) -> None:
         self.attention, self.filled = attention, len(attention)
-        super().__init__(setup)
-        self.one_each = setup.mechanism.one_place_each
+        super().__init__(bandit, setup)
+        self.one_each = bandit.one_place_each
         self.chances: list[float | None] = [None] * self.filled
 
-    def _new_level(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> Level:
-        return PageLevel(rule, explore, stream, keys, self.attention)
+    def _new_level(self, rule: Rule, stream: Stream, keys: Sequence[int]) -> Level:
+        return PageLevel(rule, rule.tries, stream, keys, self.attention)
 
     def next_page(self, page: int) -> Page:
         """Return what page `page`, counted from 1, shows."""
@@ -107,15 +111,15 @@ class TopArmsState(OneLevelState):
         slate: Page = [None] * self.filled
         for place, k in enumerate(shown):
             self.level.take(k, True)
-            slate[place] = Allocation(*self.candidates[k], "play", False, True, self.version, place=place + 1)
+            slate[place] = Allocation(*self.candidates[k], "play", False, True, 0, place=place + 1)
         return slate
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"views": self.level.views}
+    def to_data(self) -> dict[str, Any]:
+        return super().to_data() | {"views": self.level.views}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        self.level.restore_views(state["views"])
+    def restore(self, data: Mapping[str, Any]) -> None:
+        super().restore(data)
+        self.level.restore_views(data["views"])
 
 
 class TopAgentsState(TwoLevelState):
@@ -124,14 +128,14 @@ class TopAgentsState(TwoLevelState):
     agents: PageLevel
     inner: Sequence[PageLevel]
 
-    def __init__(self, setup: StateSetup, attention: Sequence[float]) -> None:
+    def __init__(self, bandit: Bandit, setup: StateSetup, attention: Sequence[float]) -> None:
         self.attention = attention
-        super().__init__(setup)
+        super().__init__(bandit, setup)
         self.filled = min(len(attention), len(self.inner))
         self.chances: list[float | None] = [None] * self.filled
 
-    def _new_level(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> Level:
-        return PageLevel(rule, explore, stream, keys, self.attention)
+    def _new_level(self, rule: Rule, stream: Stream, keys: Sequence[int]) -> Level:
+        return PageLevel(rule, rule.tries, stream, keys, self.attention)
 
     def next_page(self, page: int) -> Page:
         """Return what page `page`, counted from 1, shows."""
@@ -144,13 +148,13 @@ class TopAgentsState(TwoLevelState):
             a = own.in_order(page, own.rounds + 1)[0]
             own.take(a, True)
             self.agents.take(i, True)
-            slate[place] = Allocation(i, self.arms[i][a], "play", True, True, self.version, place=place + 1)
+            slate[place] = Allocation(i, a, "play", True, True, 0, place=place + 1)
         return slate
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"views": [level.views for level in (self.agents, *self.inner)]}
+    def to_data(self) -> dict[str, Any]:
+        return super().to_data() | {"views": [level.views for level in (self.agents, *self.inner)]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        for level, views in zip((self.agents, *self.inner), state["views"], strict=True):
+    def restore(self, data: Mapping[str, Any]) -> None:
+        super().restore(data)
+        for level, views in zip((self.agents, *self.inner), data["views"], strict=True):
             level.restore_views(views)

@@ -12,7 +12,7 @@ from math import fsum
 from cloneproof.laws.points import points
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Beta, Prior
-from cloneproof.mechanisms.committing.parameters import Derived, Given
+from cloneproof.mechanisms.mechanism import Derived, Given
 
 LEVELS = 256  # at which the quantiles of a continuous prior are taken
 SHARPEST = 1e6  # the most views that a prior is worth

@@ -1,19 +1,16 @@
 """Rules: how one level picks among its candidates.
 
-A level (all agents, the arms of one agent, or all arms of a flat mechanism) first gives every candidate `explore`
+A level (all agents, the arms of one agent, or all arms of a flat mechanism) first gives every candidate `tries`
 rounds, then picks the candidate with the highest priority. Ties go to the candidates with the fewest rewards
 outstanding (decisions whose reward has not arrived yet), then to one of them at random. The priority is a pure function
 `priority(inputs, *parameters) -> number`, so that the session, a compiled kernel and a state tree can all use it.
 `PriorityInputs` lists what it may look at. Rules get the mean and not a sum, so that equal averages are equal floats
 for any number of pulls.
-
-A rule with `siblings` also gets the pulls and means of all candidates, sorted, so that the order of registration is
-hidden.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -23,7 +20,6 @@ import numpy.typing as npt
 from cloneproof._lib.arrays import FloatArray
 from cloneproof._lib.checks import HORIZON_LIMIT, count, number_in, one_of
 from cloneproof._lib.discovery import formula_of
-from cloneproof._lib.schedules import Bar
 from cloneproof.errors import MechanismError, brief
 
 Order = Literal["round-robin", "block", "index"]
@@ -31,7 +27,7 @@ Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
 IndexKind = Literal[
     "none", "mean", "ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "posterior",
-    "epsilon-greedy", "bars", "own",
+    "epsilon-greedy", "own",
 ]  # fmt: skip
 Priority = Callable[..., float]
 Numbers = npt.NDArray[Any]
@@ -64,42 +60,10 @@ class PriorityInputs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Slots:
-    """Candidates that are uniform draws with replacement from an agent's arms, each with statistics of its own.
-
-    Parameters
-    ----------
-    draws : int, default 0
-        How many each agent has; 0: the candidates are the arms themselves.
-    threshold : float, optional
-        Where the rule commits: the sum of rewards at which a slot's test of `explore` pulls passes, the first to pass
-        being committed to; if none does, the best sum is, ties to the earlier slot. None: all slots are tested.
-    falling : bool, default False
-        For a rule that does not commit: the priority of a slot never rises. It is updated after 1, 2, .., 32 rewards
-        and then each time a sixteenth more have come. Ties follow an order of all slots that is drawn once.
-    bar : Bar, optional
-        The points that a slot starts with and earns: the slot whose points were used up least often is shown, in place
-        of the one of highest priority.
-    streams : bool, default False
-        For pages of several places: an agent's slots are shown one after the other, each as long as its clicks pay for
-        its views, until the last block; there are as many blocks as draws.
-    """
-
-    draws: int = 0
-    threshold: float | None = None
-    falling: bool = False
-    bar: Bar | None = None
-    streams: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "draws", count(self.draws, "the draws of slots", 0, HORIZON_LIMIT, MechanismError))
-
-
-@dataclass(frozen=True)
 class Rule:
     """How one level picks among its candidates.
 
-    A level first gives every candidate `explore` rounds, then picks the candidate of highest priority. Ties go to the
+    A level first gives every candidate `tries` rounds, then picks the candidate of highest priority. Ties go to the
     candidates with the fewest rewards outstanding, then to one of them at random. A first rule needs a name, a priority
     and the priority's parameters.
 
@@ -112,13 +76,8 @@ class Rule:
         parameters.
     parameters : tuple of float, optional
         The numbers that `priority` gets at its end.
-    explore : int, default 0
+    tries : int, default 0
         Rounds that every candidate gets before priorities count.
-    order : {"round-robin", "block", "index"}, default "round-robin"
-        Of exploration: least-pulled first with ties at random, one candidate after the other in a random order, or one
-        after the other as registered.
-    commits : bool, default False
-        Whether the choice is frozen when exploration ends, judged on the rewards of the explored rounds.
     clock : {"current", "completed"}, default "current"
         Whether `clock` counts the current round (t) or only the completed ones (t - 1).
     randomised : bool, default False
@@ -132,20 +91,15 @@ class Rule:
         that have not arrived yet, which matter only where priorities can be equal, as ties go to the fewest; a rule
         whose priorities never are may ignore them. Without `chance`, a randomised rule leaves the probability of its
         picks unknown, and the state tree refuses it. `cp.check_mechanism` compares picks with it.
-    slots : Slots, optional
-        Draws from an agent's arms that are the candidates of an arm level; left out, the arms themselves are.
     options : mapping of str to Any, optional
         The options that a rule by name was made with; left out, `cp.rule` fills them in as they were given.
-    siblings : bool, default False
-        Whether the priority looks at the statistics of all candidates: it gets their pulls and their means, two
-        sequences of `candidates` numbers sorted by pulls and then mean, after its inputs and before its parameters.
     source : str, default ""
         The name by which `cp.rule` found a user's rule: "mymodule:my_rule", or an entry point.
     bound : callable, optional
         `bound(inputs, *parameters)` -> a number that the priority of a candidate with these pulls and this mean does
         not exceed at any clock up to `inputs.clock`: the priority itself, where it never falls with the clock. It lets
         the compiled loop keep a leader for many rounds without looking at the others. For rules whose priority looks
-        at neither `coin`, `draw` nor siblings.
+        at neither `coin` nor `draw`.
     exceeds : callable, optional
         `exceeds(inputs, level, *parameters)` -> True only where the priority is above the level: a quick test of
         whether the leader leads on. False says nothing; left out, the priority itself is compared.
@@ -153,7 +107,7 @@ class Rule:
     Examples
     --------
     >>> import cloneproof as cp
-    >>> greedy = Rule("greedy", lambda inputs: inputs.mean, explore=1)
+    >>> greedy = Rule("greedy", lambda inputs: inputs.mean, tries=1)
     >>> str(cp.bandit(greedy))
     'greedy'
     """
@@ -161,16 +115,12 @@ class Rule:
     name: str
     priority: Priority = field(repr=False)
     parameters: tuple[float, ...] = ()
-    explore: int = 0
-    order: Order = "round-robin"
-    commits: bool = False
+    tries: int = 0
     clock: Clock = "current"
     randomised: bool = False
     binarise: bool = False
     chance: Chance | None = field(default=None, repr=False)
-    slots: Slots = Slots()
     options: Mapping[str, Any] = field(default_factory=dict)
-    siblings: bool = False
     source: str = ""
     bound: Priority | None = field(default=None, repr=False)
     exceeds: Callable[..., bool] | None = field(default=None, repr=False)
@@ -198,16 +148,20 @@ class Rule:
             raise MechanismError(
                 f"expected binarise of rule {self.name!r} as True or False, got {brief(self.binarise)}; leave it out"
             )
-        what = f"the exploration of rule {self.name!r}"
-        object.__setattr__(self, "explore", count(self.explore, what, 0, HORIZON_LIMIT, MechanismError))
+        what = f"the tries of rule {self.name!r}"
+        object.__setattr__(self, "tries", count(self.tries, what, 0, HORIZON_LIMIT, MechanismError))
         object.__setattr__(self, "randomised", self.randomised or self.chance is not None)
-        one_of(self.order, get_args(Order), "order", MechanismError)
         one_of(self.clock, get_args(Clock), "clock", MechanismError)
 
     @property
-    def draws(self) -> int:
-        """Number of slots of each agent; 0 if the candidates are its arms."""
-        return self.slots.draws
+    def order(self) -> Order:
+        """Order of its tries; rules that explore in another one, or commit, are those of `committing`."""
+        return "round-robin"
+
+    @property
+    def commits(self) -> bool:
+        """Whether it keeps to a choice."""
+        return False
 
     @property
     def index(self) -> IndexKind:
@@ -218,12 +172,12 @@ class Rule:
     @property
     def steady(self) -> bool:
         """Whether the index of a candidate depends on its own rewards alone, so that better ones never cost a round."""
-        return self.index in ("steady-ucb", "steady-kl-ucb") and not self.commits
+        return self.index in ("steady-ucb", "steady-kl-ucb")
 
     @property
     def uniform(self) -> bool:
         """Whether every pick is uniform, whatever the statistics."""
-        return self.index == "none" and self.explore == 0 and not self.commits
+        return self.index == "none" and self.tries == 0
 
     @property
     def spreads(self) -> bool:
@@ -233,11 +187,28 @@ class Rule:
         """
         return self.index != "none"
 
+
+class Levels(NamedTuple):
+    """Rules on arms, with one for agents if there are two levels: what the state tree goes through in some rounds.
+
+    With `clears` statistics of arms are cleared once the agents were tried.
+    """
+
+    rounds: int
+    arm: Rule
+    agent: Rule | None
+    clears: bool = False
+
     @property
-    def commits_to_mean(self) -> bool:
-        """Whether every arm is explored and the one of the highest average of its rewards is then committed to."""
-        judged = self.index == "mean" and self.explore >= 1 and not self.binarise and not self.draws
-        return judged and self.commits
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules of its levels, agents first."""
+        return (self.arm,) if self.agent is None else (self.agent, self.arm)
+
+    def exploration(self, registered: Collection[int]) -> int:
+        """Return the rounds after which all is explored: all agents, then the arms of the largest; or all arms."""
+        if self.agent is None:
+            return sum(registered) * self.arm.tries
+        return len(registered) * self.agent.tries + max(registered) * self.arm.tries
 
 
 def broken_rule(rule: Rule, clock: int, pulls: float, mean: float, got: object) -> MechanismError:

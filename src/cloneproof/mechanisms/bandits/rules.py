@@ -17,7 +17,7 @@ from cloneproof._lib.checks import number_in
 from cloneproof._lib.discovery import call, check_options, formula, imported
 from cloneproof.errors import MechanismError, brief
 from cloneproof.laws.logarithm import KL_MARGIN, beta_variate, kl_exceeds, kl_upper_bound, ln, root_exceeds
-from cloneproof.mechanisms.bandits.rule import Clock, Numbers, Order, PriorityInputs, Rule, positive, rounds_number
+from cloneproof.mechanisms.bandits.rule import Clock, Numbers, PriorityInputs, Rule, positive, rounds_number
 
 ENTRY_POINTS: Final = "cloneproof.rules"
 PAPERS_CONSTANT: Final = 2.0
@@ -50,14 +50,14 @@ def ucb(
         constant = positive(constant, "the constant of UCB")
         options = {"constant": constant, "clock": clock}
         return Rule(
-            "ucb", ucb_index, (constant,), explore=1, clock=clock, options=options,
+            "ucb", ucb_index, (constant,), tries=1, clock=clock, options=options,
             bound=ucb_index, exceeds=ucb_exceeds,
         )  # fmt: skip
     if not callable(bonus):
         raise MechanismError(f"expected bonus to be a function f(t, n), got {bonus!r}; give a function of two numbers")
     if constant != PAPERS_CONSTANT:
         raise MechanismError("expected either bonus or constant, got both; put the constant into your bonus")
-    return Rule("ucb", _with_bonus(bonus), explore=1, clock=clock, options={"bonus": bonus, "clock": clock})
+    return Rule("ucb", _with_bonus(bonus), tries=1, clock=clock, options={"bonus": bonus, "clock": clock})
 
 
 def _with_bonus(bonus: Callable[[float, float], float]) -> Callable[..., float]:
@@ -82,9 +82,7 @@ def steady_exceeds(inputs: PriorityInputs, level: float, width: float) -> bool:
     return root_exceeds(inputs.mean, inputs.pulls, width, level)
 
 
-def steady_ucb(
-    horizon: int = 1000, constant: float = 1.0, rounds: int = 1, order: Order = "round-robin", coins: bool = False
-) -> Rule:
+def steady_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, coins: bool = False) -> Rule:
     """`rounds` rounds for every candidate, then the highest mean + sqrt(constant ln T / n), T the horizon.
 
     Better rewards never cost a candidate a round: the others play the same sequence among themselves, and only how soon
@@ -98,12 +96,12 @@ def steady_ucb(
     horizon = rounds_number(horizon, "the horizon of steady UCB")
     constant = positive(constant, "the constant of steady UCB")
     rounds = rounds_number(rounds, "the rounds of exploration")
-    options = {"horizon": horizon, "constant": constant, "rounds": rounds, "order": order}
+    options = {"horizon": horizon, "constant": constant, "rounds": rounds}
     if coins:
         options["coins"] = True
     width = constant * ln(horizon)
     return Rule(
-        "steady-ucb", steady_index, (width,), explore=rounds, order=order, binarise=coins, options=options,
+        "steady-ucb", steady_index, (width,), tries=rounds, binarise=coins, options=options,
         bound=steady_index, exceeds=steady_exceeds,
     )  # fmt: skip
 
@@ -138,7 +136,7 @@ def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Rule:
     constant = positive(constant, "the constant of KL-UCB")
     options = {"constant": constant, "clock": clock}
     return Rule(
-        "kl-ucb", kl_index, (constant,), explore=1, clock=clock, binarise=True, options=options,
+        "kl-ucb", kl_index, (constant,), tries=1, clock=clock, binarise=True, options=options,
         bound=kl_bound, exceeds=kl_index_exceeds,
     )  # fmt: skip
 
@@ -156,7 +154,7 @@ def steady_kl_exceeds(inputs: PriorityInputs, level: float, width: float) -> boo
     return kl_exceeds(inputs.mean, inputs.pulls, width, level)
 
 
-def steady_kl_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, order: Order = "round-robin") -> Rule:
+def steady_kl_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1) -> Rule:
     """`rounds` rounds for every candidate, then the largest q with n kl(mean, q) <= constant ln T, T the horizon.
 
     The index depends only on a candidate's own count and sum and rises with the sum, so better rewards never cost a
@@ -169,10 +167,10 @@ def steady_kl_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, o
     horizon = rounds_number(horizon, "the horizon of steady KL-UCB")
     constant = positive(constant, "the constant of steady KL-UCB")
     rounds = rounds_number(rounds, "the rounds of exploration")
-    options = {"horizon": horizon, "constant": constant, "rounds": rounds, "order": order}
+    options = {"horizon": horizon, "constant": constant, "rounds": rounds}
     width = constant * ln(horizon)
     return Rule(
-        "steady-kl-ucb", steady_kl_index, (width,), explore=rounds, order=order, binarise=True, options=options,
+        "steady-kl-ucb", steady_kl_index, (width,), tries=rounds, binarise=True, options=options,
         bound=steady_kl_index, exceeds=steady_kl_exceeds,
     )  # fmt: skip
 
@@ -265,7 +263,7 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     Examples
     --------
     >>> from cloneproof import rule
-    >>> rule("ucb", constant=1.0).explore
+    >>> rule("ucb", constant=1.0).tries
     1
     """
     if isinstance(name, str) and ":" in name:

@@ -30,8 +30,7 @@ from cloneproof.laws.best import best_mean
 from cloneproof.laws.logarithm import ln
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.market.priors import Beta, Prior, Uniform
-from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, broken_rule, checked_chances
-from cloneproof.mechanisms.committing.committing import plain_epochs
+from cloneproof.mechanisms.bandits.rule import Levels, PriorityInputs, Rule, broken_rule, checked_chances
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Estimate, Evaluation, weighted_sum
 
@@ -41,7 +40,7 @@ FIRST_LOOK = 20_000  # after which the growth is extrapolated
 NEGLIGIBLE = 1e-30  # a chance of a state; all of those together are far below PART
 MOST_NODES = 500  # of a uniform prior
 
-State = tuple[tuple[bool, tuple[Any, ...]], ...]
+TreeState = tuple[tuple[bool, tuple[Any, ...]], ...]
 ArmPlace = tuple[int, int, int]  # an agent, one of its originals, one of that one's arms
 FRESH = (0, 0, False)  # statistics of an arm
 
@@ -57,10 +56,16 @@ def tree(
     4.25
     """
     wanted = [count(one, "a horizon", error=EngineError) for one in horizons or [market.horizon]]
-    _check(market, mechanism)
-    if mechanism.in_epochs:
-        return _in_epochs(market, mechanism, copies, wanted)
-    running = Recursion(market, mechanism, copies, max(wanted))
+    levels = mechanism.levels(max(wanted))
+    if levels is None:
+        raise _refusal("rules on arms, and scores of all rewards", repr(mechanism.name))
+    _check(market, levels[0].rules)
+    return _in_epochs(market, levels, copies, wanted) if len(levels) > 1 else _of(market, levels[0], copies, wanted)
+
+
+def _of(market: Market, levels: Levels, copies: FullCopies, wanted: Sequence[int]) -> dict[int, Evaluation]:
+    """Evaluate levels that run from the prior on."""
+    running = Recursion(market, levels, copies, max(wanted))
     best, share = best_mean([prior for agent in market.agents for prior in agent.priors]), market.share
     found = {}
     for horizon, rewards in running.rewards(wanted).items():
@@ -78,7 +83,7 @@ def _refusal(expected: str, got: str, advice: str = "use engine 'runs'") -> Engi
     return EngineError(f"the tree expects {expected}, got {got}", advice)
 
 
-def _check(market: Market, mechanism: Mechanism) -> None:
+def _check(market: Market, rules: Sequence[Rule]) -> None:
     """Refuse what the recursion does not know."""
     if market.places:
         raise _refusal("one arm a round", "positions of a page")
@@ -86,9 +91,7 @@ def _check(market: Market, mechanism: Mechanism) -> None:
         raise _refusal("a fixed end", "a market that ends at random")
     if market.family.law not in ("coin", "point"):
         raise _refusal("bernoulli or deterministic rewards", market.family.name)
-    if mechanism.draws or not mechanism.counts_all:
-        raise _refusal("rules on arms, and scores of all rewards", repr(mechanism.name))
-    for rule in mechanism.rules:
+    for rule in rules:
         if rule.randomised and rule.chance is None:
             raise _refusal("rules that are random in ties only, or declare the `chance` of each pick", repr(rule.name))
         if rule.binarise and market.family.law == "point":
@@ -96,14 +99,14 @@ def _check(market: Market, mechanism: Mechanism) -> None:
 
 
 def _in_epochs(
-    market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Sequence[int]
+    market: Market, plan: Sequence[Levels], copies: FullCopies, horizons: Sequence[int]
 ) -> dict[int, Evaluation]:
     """Add up trees of the epochs: each begins at the prior, whatever was learnt before."""
     parts: dict[int, list[Evaluation]] = {horizon: [] for horizon in horizons}
     begin = 0
-    for epoch in plain_epochs(mechanism, max(horizons)):
+    for epoch in plan:
         rounds_of = {horizon: min(epoch.rounds, horizon - begin) for horizon in horizons if horizon > begin}
-        evaluated = tree(market, epoch.mechanism, copies, sorted(set(rounds_of.values())))
+        evaluated = _of(market, epoch, copies, sorted(set(rounds_of.values())))
         for horizon, rounds in rounds_of.items():
             parts[horizon].append(evaluated[rounds])
         begin += epoch.rounds
@@ -121,28 +124,31 @@ def _in_epochs(
 class Recursion:
     """A mechanism facing registered originals, and the law of its states round by round."""
 
-    def __init__(self, market: Market, mechanism: Mechanism, copies: FullCopies, longest: int) -> None:
-        self.agent, self.arm = mechanism.agent, mechanism.arm
+    def __init__(self, market: Market, levels: Levels, copies: FullCopies, longest: int) -> None:
+        self.agent, self.arm, self.clears = levels.agent, levels.arm, levels.clears
         self.sure = market.family.law == "point"
-        alone = len(market.agents) == 1 and mechanism.never_clears
-        self.flat = mechanism.flat or alone  # an agents' level with nobody to compare is none
-        self.clears = mechanism.clears_at_award
-        self.sees_agents = not self.flat and not mechanism.uniform_agents
-        self.award = len(market.agents) * mechanism.agent_rounds + 1 if self.sees_agents and mechanism.awards else 0
+        alone = len(market.agents) == 1 and not self.clears
+        self.flat = self.agent is None or alone  # an agents' level with nobody to compare is none
+        self.sees_agents, self.award = False, 0
+        if self.agent is not None and not alone and not self.agent.uniform:
+            self.sees_agents, awards = True, self.agent.commits or self.clears
+            self.award = len(market.agents) * self.agent.tries + 1 if awards else 0
         kept = [
             [(prior, own) for prior, own in zip(agent.priors, copies[agent.name], strict=True) if own]
             for agent in market.agents
         ]
         registered = [sum(own for _, own in originals) for originals in kept]
-        if all(rule.commits for rule in mechanism.rules):  # nothing is seen after that
-            longest = min(longest, mechanism.exploration(registered) + 1)
+        if all(rule.commits for rule in levels.rules):  # nothing is seen after that
+            longest = min(longest, levels.exploration(registered) + 1)
         self.beliefs = [[_belief(prior, longest, self.sure) for prior, _ in originals] for originals in kept]
         self.largest = max(max(values) for of_agent in self.beliefs for values, *_ in of_agent)
-        self.start: State = tuple((False, tuple(((FRESH,) * own, 0, 0) for _, own in originals)) for originals in kept)
+        self.start: TreeState = tuple(
+            (False, tuple(((FRESH,) * own, 0, 0) for _, own in originals)) for originals in kept
+        )
         # explored by index and cleared, arms are explored in that order once more: originals then stay in place
-        anew = mechanism.explores_as_registered and self.clears
+        anew = self.arm.order == "index" and self.clears
         self.alike = [[] if anew else _groups(originals) for originals in kept]
-        ordered = (self.arm if self.flat else mechanism.rules[0]).order == "index"
+        ordered = (self.arm if self.flat else levels.rules[0]).order == "index"
         self.agents_alike = [] if ordered else _groups([tuple(originals) for originals in kept])
         self._priorities: dict[Any, float] = {}
 
@@ -158,7 +164,7 @@ class Recursion:
         for horizon in sorted(set(horizons)):
             while played < horizon and states:
                 played += 1
-                after: dict[State, float] = {}
+                after: dict[TreeState, float] = {}
                 for state, weight in states.items():
                     if weight < NEGLIGIBLE:
                         continue
@@ -196,9 +202,9 @@ class Recursion:
             limit = f"at most {MOST_WORK:.0e} looks at an arm in all states together"
             raise _refusal(limit, f"about {expected:.0e}", "use engine 'runs', or a shorter horizon")
 
-    def _round(self, state: State, round_: int) -> tuple[list[tuple[int, float]], dict[State, float]]:
+    def _round(self, state: TreeState, round_: int) -> tuple[list[tuple[int, float]], dict[TreeState, float]]:
         """Return what is earned by whom in a round, and the states after it with their chances."""
-        earned, following = [], dict[State, float]()
+        earned, following = [], dict[TreeState, float]()
         for agent, at, chance in self._agents(state, round_):
             for arm, share, committing in self._arms(at, agent, round_):
                 owner, o, a = arm
@@ -223,7 +229,7 @@ class Recursion:
                         self._add(following, (*moved[:owner], changed, *moved[owner + 1 :]), chance * share * odd)
         return earned, following
 
-    def _add(self, law: dict[State, float], state: State, chance: float) -> None:
+    def _add(self, law: dict[TreeState, float], state: TreeState, chance: float) -> None:
         """Add a chance to a state, in its canonical form: pulls first, so that nobody loses a turn by index."""
         agents = []
         for (won, originals), groups in zip(state, self.alike, strict=True):
@@ -234,7 +240,7 @@ class Recursion:
         key = tuple(agents)
         law[key] = law.get(key, 0.0) + chance
 
-    def _agents(self, state: State, round_: int) -> Iterator[tuple[int, State, float]]:
+    def _agents(self, state: TreeState, round_: int) -> Iterator[tuple[int, TreeState, float]]:
         """Yield who may have the round, the state as the award leaves it, and the chance."""
         if not self.sees_agents:
             agents = range(1 if self.flat else len(state))
@@ -263,7 +269,7 @@ class Recursion:
         average: float = worth / (max(1, seen) << TICK_BITS)
         return average
 
-    def _arms(self, state: State, agent: int, round_: int) -> Iterator[tuple[ArmPlace, float, bool]]:
+    def _arms(self, state: TreeState, agent: int, round_: int) -> Iterator[tuple[ArmPlace, float, bool]]:
         """Yield the arms that the level may pick, their chances, and whether it commits to them."""
         owners = range(len(state)) if self.flat else (agent,)
         arms = [
@@ -282,7 +288,7 @@ class Recursion:
         for number, chance, committing in self._picks(self.arm, clock, pulls, means, chosen):
             yield arms[number][:3], chance, committing
 
-    def _committed(self, state: State, agent: int, arm: ArmPlace) -> State:
+    def _committed(self, state: TreeState, agent: int, arm: ArmPlace) -> TreeState:
         """Return the state after a level committed to an arm: what was counted on the level is forgotten."""
         return tuple(
             (
@@ -306,7 +312,7 @@ class Recursion:
         """
         if chosen is not None:
             return [(chosen, 1.0, False)]
-        owed = [k for k, n in enumerate(decided) if n < rule.explore]
+        owed = [k for k, n in enumerate(decided) if n < rule.tries]
         if owed:
             least = min(decided[k] for k in owed)
             first = {
@@ -320,22 +326,18 @@ class Recursion:
             now = np.array(clock), np.array(decided), np.array(means)
             odds = checked_chances(rule, *now, np.zeros(len(decided))).tolist()
             return [(k, odd, False) for k, odd in enumerate(odds) if odd]
-        among: tuple[Any, ...] = ()
-        if rule.siblings:
-            pairs = sorted(zip(decided, means, strict=True))
-            among = (tuple(n for n, _ in pairs), tuple(mean for _, mean in pairs))
-        values = [self._priority(rule, clock, n, m, len(means), among) for n, m in zip(decided, means, strict=True)]
+        values = [self._priority(rule, clock, n, m, len(means)) for n, m in zip(decided, means, strict=True)]
         top = max(values)
         ties = [k for k, value in enumerate(values) if value == top]
         return [(k, 1.0 / len(ties), rule.commits) for k in ties]
 
-    def _priority(self, rule: Rule, clock: int, pulls: int, mean: float, size: int, among: tuple[Any, ...]) -> float:
-        key = (rule is self.arm, clock, pulls, mean, size, among)
+    def _priority(self, rule: Rule, clock: int, pulls: int, mean: float, size: int) -> float:
+        key = (rule is self.arm, clock, pulls, mean, size)
         known = self._priorities.get(key)
         if known is None:
             inputs = PriorityInputs(clock, ln(clock) if clock > 0 else -math.inf, pulls, mean, 0.5, 0.5, size)
             try:
-                value = rule.priority(inputs, *among, *rule.parameters)
+                value = rule.priority(inputs, *rule.parameters)
             except Exception as problem:
                 raise broken_rule(rule, clock, pulls, mean, problem) from problem
             if not isinstance(value, int | float | np.number) or value != value:

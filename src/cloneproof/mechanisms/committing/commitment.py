@@ -22,8 +22,8 @@ from cloneproof.laws.arithmetic import Array, products_of_others, tie_nodes
 from cloneproof.laws.counts import CountLaw, expected_minimum, hypergeometric
 from cloneproof.laws.means import CopiedOriginal, EqualArms, MeanCounts, merge_equal_means, realisations
 from cloneproof.mechanisms.bandits.rule import Order
+from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.mechanisms.committing.rewards import RewardLaw, Sums
-from cloneproof.mechanisms.mechanism import Mechanism
 
 CHUNK = 1_000_000  # numbers held at a time for one factor
 
@@ -219,7 +219,7 @@ class ScoreLaw:
 class Phases:
     """Rounds of the mechanism's trials and of its award."""
 
-    mechanism: Mechanism
+    mechanism: Committing
     trial: int
     award: int
 
@@ -230,7 +230,7 @@ class Phases:
     def order_matters(self, arms: int) -> bool:
         """Return whether the order of registration can matter: only if an exploration by index is cut short."""
         needed = arms * self.arm_rounds
-        return self.mechanism.explores_as_registered and (self.trial < needed or 0 < self.award < needed)
+        return self.mechanism.order == "index" and (self.trial < needed or 0 < self.award < needed)
 
 
 ScorePiece = tuple[Sums, float]  # the law of the sum that is scored, what an award then pays
@@ -260,12 +260,12 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> list[ScoreP
     """Return the joint law of score and award given the means, by the type of the chosen arm."""
     types = merge_equal_means(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
-    restart = phases.mechanism.clears_at_award
+    restart = phases.mechanism.clears
     groups, chosen = commitment_of_types(types, m, rewards)
 
     def fresh(rounds: int) -> float:
         """Return the expected reward of a new ETC over `rounds` rounds."""
-        copies, order = [count for _, count in runs], phases.mechanism.arm.order
+        copies, order = [count for _, count in runs], phases.mechanism.order
         explored, committed = schedule(copies, order, m, Fixed.of(rounds))
         total = float(sum(Fraction(mean) * pulls for (mean, _), pulls in zip(runs, explored, strict=True)))
         if rounds > arms * m:
@@ -293,7 +293,7 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> list[ScoreP
             "an exact law expects a trial that explores every arm where nothing restarts at the award, got "
             f"{phases.trial} rounds for {arms} arms of {m} rounds; take restart='award'"
         )
-    sums = unfinished_exploration(runs, phases.mechanism.arm.order, m, phases.trial, rewards)
+    sums = unfinished_exploration(runs, phases.mechanism.order, m, phases.trial, rewards)
     return [(sums, awards[0])]
 
 

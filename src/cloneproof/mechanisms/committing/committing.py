@@ -18,12 +18,13 @@ from cloneproof._lib.discovery import formula
 from cloneproof._lib.schedules import doubling_ends
 from cloneproof.bounds import doubling_arm_rounds
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.bandits.rule import Choice, Order, PriorityInputs, Rule, positive, rounds_number
+from cloneproof.mechanisms.bandits.rule import Choice, Levels, Order, PriorityInputs, Rule, positive, rounds_number
 from cloneproof.mechanisms.bandits.rules import uniform
-from cloneproof.mechanisms.bandits.state import OneLevelState, StateSetup, TwoLevelState
+from cloneproof.mechanisms.committing.state import OneExplorationState, TwoPhaseState
 from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import ANEW, AwardStart, Compared, Facts, Setting, items_of
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.state import State, StateSetup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,13 +54,19 @@ def average(inputs: PriorityInputs) -> float:
     return inputs.mean
 
 
-def etc(rounds: int, choice: Choice = "commit", order: Order = "round-robin") -> Rule:
-    """`rounds` rounds for every candidate, then the one with the highest empirical mean.
+@dataclass(frozen=True, kw_only=True)
+class EtcRule(Rule):
+    """`tries` rounds for every candidate in some order, then the one with the highest empirical mean.
 
-    `commit` freezes the choice when exploration ends, as the proofs assume; `greedy` takes the argmax in every round,
-    as Algorithm 5 is printed.
+    It is committed to when exploration ends, as the proofs assume, or taken anew in every round, as Algorithm 5 is
+    printed.
     """
-    return Rule("etc", average, explore=rounds, order=order, commits=choice == "commit")
+
+    order: Order = "round-robin"
+    commits: bool = True
+
+    def __str__(self) -> str:
+        return f"{'' if self.commits else 'greedy '}{self.name}({self.tries})"
 
 
 @dataclass(frozen=True)
@@ -121,21 +128,25 @@ class Committing(Mechanism):
 
     @cached_property
     def arm(self) -> Rule:
-        return etc(self.arm_rounds, self.choice, self.order)
+        return self._level(self.arm_rounds, self.order)
 
     @cached_property
     def agent(self) -> Rule | None:
         if self.uniform:
             return uniform()
-        return etc(self.agent_rounds, self.choice, self.agent_order) if self.agent_rounds else None
+        return self._level(self.agent_rounds, self.agent_order) if self.agent_rounds else None
+
+    def _level(self, rounds: int, order: Order) -> EtcRule:
+        return EtcRule(name="etc", priority=average, tries=rounds, order=order, commits=self.choice == "commit")
 
     @property
-    def clears_at_award(self) -> bool:
-        return self.clears
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules of its levels, agents first."""
+        return (self.arm,) if self.agent is None else (self.agent, self.arm)
 
     @property
-    def in_epochs(self) -> bool:
-        return self.power is not None
+    def exchangeable(self) -> bool:
+        return all(rule.order != "index" for rule in self.rules)
 
     def facts(self, setting: Setting) -> Facts:
         items, rounds = items_of(setting), self.agent_rounds * setting.agents
@@ -153,9 +164,10 @@ class Committing(Mechanism):
         latest = float(min(setting.horizon, rounds))
         commits = self.choice == "commit"
         arms: Compared = "arms" if self.agent is None else "arms of an agent"
-        uneven = len(set(setting.copies)) > 1 and self.commits_to_agent
+        chooses = self.agent_rounds > 0 and commits  # one agent, for good
+        uneven = len(set(setting.copies)) > 1 and chooses
         compared: list[tuple[Compared, bool]] = [
-            ("agents", self.agent is not None and not self.commits_to_agent),
+            ("agents", self.agent is not None and not chooses),
             (arms, not commits),
         ]
         return Facts(
@@ -167,8 +179,8 @@ class Committing(Mechanism):
             why_copies_pay=TRIALS.format(self.agent_rounds) if uneven else FORGOTTEN if commits else ANEW,
         )
 
-    def open(self, setup: StateSetup) -> OneLevelState | TwoLevelState:
-        return (OneLevelState if self.agent is None else TwoLevelState)(setup)
+    def open(self, setup: StateSetup) -> State:
+        return (OneExplorationState if self.agent is None else TwoPhaseState)(self, setup)
 
     def law(self, job: Job) -> Evaluation | str:
         from cloneproof.mechanisms.committing.law import law  # late: it reads what is defined here
@@ -185,11 +197,13 @@ class Committing(Mechanism):
 
         return proof(self, case)
 
-    def kernel(self, job: Job) -> Kernel | None:
-        from cloneproof.mechanisms.bandits.kernel import bandit_kernel
-        from cloneproof.mechanisms.committing.kernel import block_kernel
+    def levels(self, horizon: int) -> list[Levels]:
+        return [Levels(own.rounds, own.mechanism.arm, self.agent, self.clears) for own in plain_epochs(self, horizon)]
 
-        return block_kernel(self, job) or bandit_kernel(self, job)
+    def kernel(self, job: Job) -> Kernel | None:
+        from cloneproof.mechanisms.committing.kernel import committing_kernel
+
+        return committing_kernel(self, job)
 
     def rounds_of(self, epoch: int) -> int:
         """Return the rounds per arm of an epoch, from 1: the paper's formula, but at least 1."""
@@ -197,8 +211,9 @@ class Committing(Mechanism):
         return doubling_arm_rounds(epoch, self.power)
 
     def __str__(self) -> str:
-        restart = ", restart at the award" if self.clears else ", restart at every power of 2" if self.in_epochs else ""
-        return super().__str__() + restart
+        names = [str(rule) if isinstance(rule, EtcRule) else rule.name for rule in self.rules]
+        every = "" if self.power is None else ", restart at every power of 2"
+        return " x ".join(names) + (", restart at the award" if self.clears else every)
 
 
 class Epoch(NamedTuple):
@@ -206,16 +221,16 @@ class Epoch(NamedTuple):
 
     number: int
     rounds: int
-    mechanism: Mechanism
+    mechanism: Committing
 
 
-def plain_epochs(mechanism: Mechanism, horizon: int) -> list[Epoch]:
+def plain_epochs(mechanism: Committing, horizon: int) -> list[Epoch]:
     """Return the epochs up to the horizon, each with a mechanism that knows of none; a single epoch 0 without restarts.
 
     >>> [(epoch.rounds, str(epoch.mechanism)) for epoch in plain_epochs(Committing(power=2.0), 9)]
     [(2, 'etc(1)'), (2, 'etc(1)'), (4, 'etc(4)'), (1, 'etc(7)')]
     """
-    if not isinstance(mechanism, Committing) or mechanism.power is None:
+    if mechanism.power is None:
         return [Epoch(0, horizon, mechanism)]
     ends = enumerate(pairwise([0, *doubling_ends(horizon)]), 1)
     return [

@@ -27,10 +27,9 @@ from cloneproof.mechanisms.committing.commitment import (
     schedule,
     unfinished_trial,
 )
-from cloneproof.mechanisms.committing.committing import plain_epochs
+from cloneproof.mechanisms.committing.committing import Committing, plain_epochs
 from cloneproof.mechanisms.committing.rewards import Bernoulli, Deterministic, RewardLaw
 from cloneproof.mechanisms.expectations import FINE, Expectations, RegisteredOriginals
-from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.job import Job
 
@@ -84,14 +83,14 @@ class Problem:
     """Each agent's registered originals, the mechanism for this horizon, and the law of rewards."""
 
     agents: RegisteredOriginals
-    mechanism: Mechanism
+    mechanism: Committing
     horizon: int
     rewards: RewardLaw
 
 
 def expected_rewards(problem: Problem) -> list[float]:
     """Return each agent's expected reward."""
-    if problem.mechanism.in_epochs:
+    if problem.mechanism.power is not None:
         return _in_epochs(problem)
     rule = problem.mechanism.agent
     if rule is None:
@@ -99,9 +98,9 @@ def expected_rewards(problem: Problem) -> list[float]:
     agents, horizon = len(problem.agents), problem.horizon
     if not rule.commits:
         return _separate(problem, [Binomial(horizon, Fraction(1, agents))] * agents)
-    if horizon < agents * rule.explore:
-        return _separate(problem, unfinished_trial(agents, rule.order, rule.explore, horizon))
-    return _trials_and_award(problem, rule.explore)
+    if horizon < agents * rule.tries:
+        return _separate(problem, unfinished_trial(agents, rule.order, rule.tries, horizon))
+    return _trials_and_award(problem, rule.tries)
 
 
 def _in_epochs(problem: Problem) -> list[float]:
@@ -152,7 +151,7 @@ def _trials_and_award(problem: Problem, trial: int) -> list[float]:
         return earned
     mechanism = problem.mechanism
     if agents == 1:
-        if mechanism.clears_at_award:
+        if mechanism.clears:
             return [earned[0] + _separate(problem, [Fixed.of(award)])[0]]
         return _separate(problem, [Fixed.of(trial + award)])
     phases = Phases(mechanism, trial, award)
@@ -162,21 +161,21 @@ def _trials_and_award(problem: Problem, trial: int) -> list[float]:
     return [reward + prize for reward, prize in zip(earned, prizes, strict=True)]
 
 
-def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> int:
+def most_coins(mechanism: Committing, copies: int, agents: int, horizon: int) -> int:
     """Return the most coins of an original with that many copies on which a payoff of one round depends.
 
     Those that are counted before the last commitment, and the reward itself (`laws.points`).
     """
-    if mechanism.in_epochs:
+    if mechanism.power is not None:
         plan = plain_epochs(mechanism, horizon)
         return max(most_coins(epoch.mechanism, copies, agents, epoch.rounds) for epoch in plan)
-    counted = copies * mechanism.arm_rounds + (mechanism.agent_rounds if mechanism.commits_to_agent else 0)
+    counted = copies * mechanism.arm_rounds + (mechanism.agent_rounds if mechanism.agent_rounds else 0)
     return min(horizon, counted + 1)
 
 
-def most_points(market: Market, mechanism: Mechanism) -> int:
+def most_points(market: Market, mechanism: Committing) -> int:
     """Return the largest affordable number of points of a Gauss rule."""
-    if not mechanism.commits_to_agent or len(market.agents) == 1:
+    if not mechanism.agent_rounds or len(market.agents) == 1:
         return ALONE
     most = max(agent.count for agent in market.agents if any(prior.atoms is None for prior in agent.priors))
     if most > max(LISTED):
@@ -187,17 +186,17 @@ def most_points(market: Market, mechanism: Mechanism) -> int:
     return LISTED[most]
 
 
-def law(mechanism: Mechanism, job: Job) -> Evaluation:
+def law(mechanism: Committing, job: Job) -> Evaluation:
     """Compute every agent's ex-ante payoff and the expected regret, without sampling error."""
     market, copies = job.market, job.copies
     if market.ends == "at-random":
         raise EngineError("an exact law expects a market that ends at its horizon, got one that ends at random")
     if market.places:
         raise EngineError("an exact law expects one arm a round, got positions of a page")
-    if (uncommitted := mechanism.uncommitted_part) is not None:
+    if mechanism.choice != "commit":
         raise EngineError(
-            "an exact law expects rules that explore and then commit (or a uniform choice of agents), got "
-            f"{uncommitted} in {mechanism.name!r}"
+            "an exact law expects rules that explore and then commit (or a uniform choice of agents), got the arm rule "
+            f"etc that does not commit in {mechanism.name!r}"
         )
     sure = market.family.law == "point"
     if not sure and market.family.law != "coin":
@@ -224,10 +223,10 @@ def law(mechanism: Mechanism, job: Job) -> Evaluation:
     return proven or found.by_two_resolutions(min(most, FINE))
 
 
-def _is_sharp(market: Market, mechanism: Mechanism, points: int) -> bool:
+def _is_sharp(market: Market, mechanism: Committing, points: int) -> bool:
     """Whether the judged averages are sharper than the distance of two points."""
     running = plain_epochs(mechanism, market.horizon)[-1].mechanism
     rounds = running.arm_rounds
-    if running.commits_to_agent:
+    if running.agent_rounds:
         rounds = max(rounds, running.agent_rounds)
     return market.family.spread / math.sqrt(rounds) < 1.0 / points

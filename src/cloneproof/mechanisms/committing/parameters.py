@@ -7,27 +7,15 @@ never inferred from what was registered.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from cloneproof.bounds import etc_rounds, trial_rounds
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.bandits.rule import rounds_number
-from cloneproof.mechanisms.mechanism import Claim, Mechanism
+from cloneproof.mechanisms.committing.committing import Committing
+from cloneproof.mechanisms.mechanism import Derived, Given, Mechanism
 
 SMALLEST_GAP = 1e-7  # smallest gap for which m, which grows with its inverse square, stays below about 10^15
-
-Given = Mapping[str, Any]
-
-
-class Derived(NamedTuple):
-    """What a theorem derives from a market and given parameters: the missing ones, and the claims.
-
-    Empty claims leave the mechanism's own.
-    """
-
-    parameters: Mapping[str, Any]
-    claims: tuple[Claim, ...] = ()
 
 
 def known_gap(market: Market) -> float:
@@ -75,8 +63,10 @@ def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], hori
     >>> outside_conditions(mechanism("h-etc-r", agent_rounds=10, arm_rounds=5), {"ana": 3, "bo": 1}, 100)
     ["the trial of 10 rounds cannot explore the 3 arms of 'ana' for 5 rounds each"]
     """
+    if not isinstance(mechanism, Committing):
+        return []
     trial = mechanism.agent_rounds
-    if not mechanism.awards:
+    if not trial:
         return _exploration_only(mechanism, registered, horizon)
     sentences = []
     needed = len(registered) * trial
@@ -93,11 +83,11 @@ def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], hori
     return sentences
 
 
-def _exploration_only(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
+def _exploration_only(mechanism: Committing, registered: Mapping[str, int], horizon: int) -> list[str]:
     """Check whether explore-then-commit ever reaches its commitment."""
-    if not mechanism.commits_to_arm or mechanism.in_epochs:
+    if mechanism.choice != "commit" or mechanism.power is not None:
         return []
-    rounds = (sum if mechanism.flat else max)(registered.values()) * mechanism.arm_rounds
+    rounds = (sum if mechanism.agent is None else max)(registered.values()) * mechanism.arm_rounds
     if horizon >= rounds:
         return []
     return [f"a horizon of {horizon} is shorter than the exploration of {rounds} rounds: nothing is ever committed to"]

@@ -15,35 +15,27 @@ from fractions import Fraction
 
 from cloneproof.market.priors import smallest_gap
 from cloneproof.mechanisms.committing.commitment import Binomial, Fixed, Rounds, unfinished_trial
-from cloneproof.mechanisms.committing.committing import plain_epochs
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.proof import DECIDES, EXPLORING, ONE_MEAN, Case, Lists, Proof, never_erring
+from cloneproof.mechanisms.committing.committing import Committing, plain_epochs
+from cloneproof.mechanisms.proof import DECIDES, EXPLORING, NO_THEOREM, ONE_MEAN, Case, Lists, Proof, never_erring
 
 ROUNDING = 1e-9  # A theorem's condition must hold with this to spare, for the floats it is checked in.
-BLIND = (
-    "neither the agent nor the arm is chosen by rewards, and the originals are exchangeable: every round is worth the "
-    "prior's mean whatever is registered"
-)
 COMMITMENT = (
     "a theorem (docs/textbook/commitment.md; not a computation, and the proof is ours): the "
     "exploration of m rounds per arm meets (l - 1) exp(-m gap^2) <= m / (l T), so what copies add in exploration "
     "costs more than they can gain, for every number of copies"
 )
-NO_THEOREM = "no theorem covers it then"
 
 
-def proof(mechanism: Mechanism, case: Case) -> Proof:
+def proof(mechanism: Committing, case: Case) -> Proof:
     """Return what is known of an agent's lists."""
-    late = mechanism.rules[0].commits or mechanism.uniform_agents
+    late = mechanism.rules[0].commits or mechanism.uniform
     if case.market.places:  # all of it is about one arm a round
         return Proof(late=(None, NO_THEOREM if late else DECIDES))
     apart, theorem = rounds_are_given(mechanism, case), commitment_pays(mechanism, case)
     words = COMMITMENT if theorem else ""
     same = True
-    if case.of_one_mean and (case.agents == 1 or not mechanism.flat):
+    if case.of_one_mean and (case.agents == 1 or mechanism.agent is not None):
         words = ONE_MEAN
-    elif case.exchangeable and apart and mechanism.arm.uniform:
-        words = BLIND
     elif case.exchangeable and apart and all(rounds <= case.agent.count * m for rounds, m in stages(mechanism, case)):
         words = EXPLORING
     else:
@@ -60,47 +52,47 @@ def proof(mechanism: Mechanism, case: Case) -> Proof:
     )
 
 
-def rounds_are_given(mechanism: Mechanism, case: Case) -> bool:
+def rounds_are_given(mechanism: Committing, case: Case) -> bool:
     """Return whether an agent's number of rounds depends neither on rewards nor on what is registered."""
     rule = mechanism.agent
     if case.agents == 1 or rule is None:
         return case.agents == 1
-    return rule.uniform or (rule.commits_to_mean and case.market.horizon < case.agents * rule.explore)
+    return rule.uniform or (rule.commits and case.market.horizon < case.agents * rule.tries)
 
 
-def stages(mechanism: Mechanism, case: Case) -> list[tuple[int, int]]:
+def stages(mechanism: Committing, case: Case) -> list[tuple[int, int]]:
     """(most rounds, exploration rounds per arm) of each stage; the agent's arm statistics are cleared at its start."""
     horizon, rule, m = case.market.horizon, mechanism.agent, mechanism.arm_rounds
     if rule is None:
         return [(own.rounds, own.mechanism.arm_rounds) for own in plain_epochs(mechanism, horizon)]
-    award = horizon - case.agents * rule.explore
-    if rule.commits_to_mean and award < 0:
-        return [(min(horizon, rule.explore), m)]
-    if rule.commits_to_mean and mechanism.clears_at_award:
-        return [(rule.explore, m), (award, m)] if award > 0 else [(rule.explore, m)]
+    award = horizon - case.agents * rule.tries
+    if rule.commits and award < 0:
+        return [(min(horizon, rule.tries), m)]
+    if rule.commits and mechanism.clears:
+        return [(rule.tries, m), (award, m)] if award > 0 else [(rule.tries, m)]
     return [(horizon, m)]
 
 
-def _rounds_to_earn_in(mechanism: Mechanism, case: Case) -> list[tuple[Rounds, int]]:
+def _rounds_to_earn_in(mechanism: Committing, case: Case) -> list[tuple[Rounds, int]]:
     """Return the same with the law of the rounds, if they do not depend on lists; with an award, as if it were won."""
     horizon, rule, m = case.market.horizon, mechanism.agent, mechanism.arm_rounds
     if rule is not None and rule.uniform:
         return [(Binomial(horizon, Fraction(1, case.agents)), m)]
-    if case.agents > 1 and (rule is None or not rule.commits_to_mean):
+    if case.agents > 1 and (rule is None or not rule.commits):
         return []
-    if rule is None or horizon >= case.agents * rule.explore:
+    if rule is None or horizon >= case.agents * rule.tries:
         trial_and_award = stages(mechanism, case)
-        if rule is not None and not mechanism.clears_at_award:
-            trial_and_award = [(horizon - (case.agents - 1) * rule.explore, m)]
+        if rule is not None and not mechanism.clears:
+            trial_and_award = [(horizon - (case.agents - 1) * rule.tries, m)]
         return [(Fixed.of(rounds), explored) for rounds, explored in trial_and_award]
     place = [agent.name for agent in case.market.agents].index(case.name)
-    return [(unfinished_trial(case.agents, rule.order, rule.explore, horizon)[place], m)]
+    return [(unfinished_trial(case.agents, rule.order, rule.tries, horizon)[place], m)]
 
 
-def commitment_pays(mechanism: Mechanism, case: Case) -> bool:
+def commitment_pays(mechanism: Committing, case: Case) -> bool:
     """Step 1 of the theorem on commitment: (l - 1) exp(-m gap^2) <= m / (l H) in each stage of at most H rounds."""
     agent = case.agent
-    if not mechanism.arm.commits_to_mean or not rounds_are_given(mechanism, case):
+    if not mechanism.arm.commits or not rounds_are_given(mechanism, case):
         return False
     if not case.exchangeable or agent.support is None:
         return False
@@ -110,16 +102,16 @@ def commitment_pays(mechanism: Mechanism, case: Case) -> bool:
     )
 
 
-def _late(mechanism: Mechanism, case: Case) -> tuple[float, str]:
+def _late(mechanism: Committing, case: Case) -> tuple[float, str]:
     """Return the most that copies gain through delays where the theorem holds, and why."""
     trial = mechanism.agent_rounds
-    if not mechanism.flat and mechanism.clears_at_award and case.market.horizon >= case.agents * trial:
+    if mechanism.agent is not None and mechanism.clears and case.market.horizon >= case.agents * trial:
         return _award_gain(mechanism, case), "the trial waits at turns that do not depend on what is registered"
     gain = sum(rounds * math.exp(case.mistakes(m)) for rounds, m in stages(mechanism, case))
     return gain, "a commitment waits on uniform draws, which may make the exploration of copies free"
 
 
-def _award_gain(mechanism: Mechanism, case: Case) -> float:
+def _award_gain(mechanism: Committing, case: Case) -> float:
     """Apply the theorem of docs/textbook/delays.md, part (a), to a trial and an award."""
     agent, horizon, m = case.agent, case.market.horizon, mechanism.arm_rounds
     assert agent.support is not None

@@ -50,6 +50,7 @@ from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.market.market import check_no_positions
 from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.state import State, StateSetup
 from cloneproof.mechanisms.terms import Feature, Terms
 from cloneproof.runs.deadline import Deadline, process_pool
 from cloneproof.runs.job import Job
@@ -66,7 +67,6 @@ from cloneproof.runs.tapes import (
 )
 
 if TYPE_CHECKING:
-    from cloneproof.mechanisms.bandits.state import StateSetup
     from cloneproof.mechanisms.proof import Case, Proof
 
 CALL_LIMIT = 30.0  # seconds; a first call may have to load or compile something
@@ -197,7 +197,7 @@ class BlackBox(Mechanism):
             case _:
                 return super().takes_in_one(what, terms)
 
-    def open(self, setup: StateSetup) -> Any:  # noqa: ANN401
+    def open(self, setup: StateSetup) -> State:
         raise EngineError(f"a black box is played in runs only, got {self.name!r} for a session; take engine 'runs'")
 
     def law(self, job: Job) -> str:

@@ -38,10 +38,9 @@ from cloneproof.laws.counts import binomial
 from cloneproof.laws.draws import UniformDraws
 from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, realisations
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
-from cloneproof.mechanisms.bandits.rule import Rule
 from cloneproof.mechanisms.expectations import Expectations
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.reservoir.rank import passing_count
+from cloneproof.mechanisms.reservoir.rank import SlotRule, passing_count
+from cloneproof.mechanisms.reservoir.reservoirs import Reservoir
 from cloneproof.mechanisms.terms import Feature, Terms
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.job import Job
@@ -90,30 +89,30 @@ class DrawLaws:
     last: Array | None = None
 
 
-def law(mechanism: Mechanism, job: Job) -> Evaluation:
+def law(mechanism: Reservoir, job: Job) -> Evaluation:
     """Compute every agent's ex-ante payoff and the expected regret under a scan of coins, or a bar until a random end.
 
     A mechanism that tests slots counts coins whatever the rewards are.
     """
     market, copies, rule, name = job.market, job.copies, mechanism.arm, mechanism.name
-    if (mechanism.bar is None) == (market.ends == "at-random"):
-        ends = ("at random under bars", "at its horizon") if mechanism.bar else ("at its horizon", "at random")
+    if (mechanism.arm.bar is None) == (market.ends == "at-random"):
+        ends = ("at random under bars", "at its horizon") if mechanism.arm.bar else ("at its horizon", "at random")
         raise EngineError(f"an exact law expects a market that ends {ends[0]}, got one that ends {ends[1]}")
     if market.places:
         raise EngineError("an exact law expects one arm a round, got positions of a page")
     if (why := mechanism.takes(Feature.REWARDS, Terms.of(market))) is not None:
         raise EngineError(why)
-    if mechanism.bar and mechanism.flat:
+    if mechanism.arm.bar and mechanism.agent is None:
         bars = Expectations(market, copies, lambda agents: bar_rewards(agents, rule, market.horizon))
         return bars.exactly() if bars.listed else bars.by_two_resolutions(BAR_POINTS, "legendre")  # it bends at a bar
-    if not (rule.commits and rule.index == "mean" and rule.binarise):
+    if not (rule.commits and rule.binarise):
         raise EngineError(f"an exact law expects tests of slots on coins, got the rule {rule.name!r} in {name!r}")
-    if not mechanism.flat and len(market.agents) > 1:
+    if mechanism.agent is not None and len(market.agents) > 1:
         raise EngineError(f"an exact law expects slots in one timetable, got a contest of champions in {name!r}")
     found = Expectations(market, copies, lambda agents: reservoir_rewards(agents, rule, market.horizon))
     if found.listed:
         return found.exactly()
-    coins = min(market.horizon, rule.draws * rule.explore + 1)  # those that are counted, and the reward itself
+    coins = min(market.horizon, rule.draws * rule.tries + 1)  # those that are counted, and the reward itself
     if (proven := found.by_coins(SLOTS, coins)) is not None:
         return proven
     raise EngineError(
@@ -122,11 +121,11 @@ def law(mechanism: Mechanism, job: Job) -> Evaluation:
     )
 
 
-def reservoir_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int) -> list[float]:
+def reservoir_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: SlotRule, horizon: int) -> list[float]:
     """Return each agent's expected reward."""
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds = list(dict.fromkeys(keys))
-    left = horizon - rule.draws * rule.explore * len(agents)
+    left = horizon - rule.draws * rule.tries * len(agents)
     tested = count_laws({value for kind in kinds for original in kind for value, _ in original.atoms}, rule)
     laws = [
         _draw_laws(
@@ -147,12 +146,12 @@ def reservoir_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, ho
     return [float(earned[kinds.index(key)]) for key in keys]
 
 
-def bar_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int) -> list[float]:
+def bar_rewards(agents: Sequence[Sequence[CopiedOriginal]], rule: SlotRule, horizon: int) -> list[float]:
     """Return each agent's expected reward under a bar on slots until a random end."""
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds, slots = list(dict.fromkeys(keys)), rule.draws * len(agents)
     values = np.array(sorted({value for kind in kinds for original in kind for value, _ in original.atoms}))
-    path = bar_path(values, cast("Bar", rule.slots.bar), horizon, slots)
+    path = bar_path(values, cast("Bar", rule.bar), horizon, slots)
     copies = [[original.copies for original in kind] for kind in kinds]
     draws = UniformDraws([tuple(original.atoms for original in kind) for kind in kinds], values, copies)
     earned = bar_pay(draws, [keys.count(kind) for kind in kinds], rule.draws, path, directly=rule.draws)
@@ -186,9 +185,9 @@ def _draw_laws(parts: Sequence[IndependentParts], agents: int, s: int, tested: C
     return DrawLaws(agents, *tables)
 
 
-def count_laws(values: Iterable[float], rule: Rule) -> CountLaws:
+def count_laws(values: Iterable[float], rule: SlotRule) -> CountLaws:
     """Return the laws of a test."""
-    n, rising, passing = rule.explore, sorted(values), passing_count(rule)
+    n, rising, passing = rule.tries, sorted(values), passing_count(rule)
     top = passing - 1  # the highest that fails
     counts = [binomial(n, Fraction(value)) for value in rising]
     low, top = min([top, *(law.low for law in counts)]), min(top, max(law.high for law in counts))
@@ -273,9 +272,9 @@ def _convolved(x: Array, y: Array, total: int) -> Array:
     return out
 
 
-def _add_tests(earned: list[float], laws: list[DrawLaws], rule: Rule, horizon: int, draw: int) -> None:
+def _add_tests(earned: list[float], laws: list[DrawLaws], rule: SlotRule, horizon: int, draw: int) -> None:
     """Add steps 1 and 2 for one draw of every agent to what each kind of agent earns."""
-    count, n = sum(law.agents for law in laws), rule.explore
+    count, n = sum(law.agents for law in laws), rule.tries
     if draw * count * n >= horizon:
         return
     tested, later = (rounds.astype(float) for rounds in place_rounds(horizon, n, np.arange(count) + draw * count))
@@ -289,7 +288,7 @@ def _add_tests(earned: list[float], laws: list[DrawLaws], rule: Rule, horizon: i
         earned[i] = earned[i] + (reached * pay).sum() / count
 
 
-def _best_count(laws: list[DrawLaws], rule: Rule) -> list[float]:
+def _best_count(laws: list[DrawLaws], rule: SlotRule) -> list[float]:
     """Compute step 3: what one agent of each kind earns in a round after all tests, if nobody passed."""
     agents = [law.agents for law in laws]
     nodes, weights = tie_nodes(sum(agents) - 1)

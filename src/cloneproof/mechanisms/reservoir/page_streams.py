@@ -27,11 +27,11 @@ any more, as in `pages`. docs/textbook/slates.md has the proofs, and what each r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from cloneproof.mechanisms.bandits.state import StateSetup
 from cloneproof.mechanisms.registration import Allocation, Page, Registration
 from cloneproof.mechanisms.reservoir.pages import PageState, Seat
+from cloneproof.mechanisms.state import StateSetup
 
 if TYPE_CHECKING:
     from cloneproof.mechanisms.reservoir.reservoirs import Streams
@@ -52,15 +52,14 @@ class StreamsState(PageState):
     score_at_first = 1
     tells_late = True
 
-    def __init__(self, setup: StateSetup) -> None:
+    def __init__(self, mechanism: Streams, setup: StateSetup) -> None:
         self.verdicts, self.turns = list[int](), list[int]()
-        super().__init__(setup)
-        self.stretch, agents, self.batch = self.rule.explore, self.agents, setup.batch
+        super().__init__(mechanism, setup)
+        self.stretch, agents, self.batch = self.rule.tries, self.agents, setup.batch
         self.laboratory = self.stretch * (self.blocks * agents + self.filled - 1)
-        self.settles = setup.mechanism.laboratory_pages(agents)
+        self.settles = mechanism.laboratory_pages(agents)
         self.cycle = self.stretch * (agents + 1)
         self.block = self.stretch * self.filled
-        mechanism = cast("Streams", setup.mechanism)
         self.most_turns = 0 if self.attention is None else mechanism.turns_on(self.attention, agents)
         self.begun = list[list[int]]()
         self.called = 0

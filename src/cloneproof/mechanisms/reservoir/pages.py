@@ -29,16 +29,20 @@ ranked, last in the order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cloneproof._lib.randomness import Stream, substream, uniform, word
 from cloneproof._lib.ticks import written
 from cloneproof.mechanisms.bandits.levels import level_stream
-from cloneproof.mechanisms.bandits.state import RunningState, StateSetup, known_chance
 from cloneproof.mechanisms.registration import Allocation, Page, Registration, nobody_left
+from cloneproof.mechanisms.reservoir.timetable import known_chance
+from cloneproof.mechanisms.state import State, StateSetup
 from cloneproof.mechanisms.streams import COIN_STREAM, LEVELS_STREAM, ORDER_STREAM, SLOT_STREAM
 from cloneproof.mechanisms.terms import places_of
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.reservoir.reservoirs import Reservoir
 
 
 def drawn(stream: Stream, draw: int, pool: Sequence[int]) -> int:
@@ -59,7 +63,7 @@ class Seat(NamedTuple):
     phase: str
 
 
-class PageState(RunningState):
+class PageState(State):
     """What tests and streams share; see the module's docstring. Lists are by agent.
 
     filled   K'
@@ -73,21 +77,20 @@ class PageState(RunningState):
     saved: tuple[str, ...] = "draw", "known", "score", "views"
     score_at_first = 0
 
-    def __init__(self, setup: StateSetup) -> None:
+    def __init__(self, mechanism: Reservoir, setup: StateSetup) -> None:
         places, attention = places_of(setup.attention), None if isinstance(setup.attention, int) else setup.attention
-        rule, registration, keys = setup.mechanism.arm, setup.registration, setup.registration.agent_keys
+        rule, registration, keys = mechanism.arm, setup.registration, setup.registration.agent_keys
         self.rule, self.registration, self.withdrawals = rule, registration, setup.withdrawals
-        first = registration.first
+        self.withdrawals.slots, self.coins, first = True, rule.binarise, registration.first
         levels, self._slots = (substream(one, LEVELS_STREAM) for one in (setup.stream, setup.slots))
-        self._lots = level_stream(levels, setup.first, 0)
+        self._lots = level_stream(levels, 0, 0)
         self.order = sorted(range(first), key=lambda i: word(substream(self._lots, ORDER_STREAM), keys[i]))
         self.position = {i: place for place, i in enumerate(self.order)}
-        self.version = setup.first
         places = max(1, places)
         seen = places if attention is None else sum(weight > 0 for weight in attention)
         self.filled = min(seen, first)
         self.attention = attention if self.filled > 1 or self.filled == first else None
-        self.blocks = rule.slots.draws
+        self.blocks = rule.draws
         self.joiners = [i for i, start in enumerate(registration.joined, first) if start is not None]
         self._held, self._coins = list[Stream](), list[Stream]()
         self.draw, self.views, self.score, self.arm = (list[int]() for _ in range(4))
@@ -100,7 +103,7 @@ class PageState(RunningState):
         """Go on with the agents of this registration; those that are new have their first draws."""
         self.registration, keys = registration, registration.agent_keys
         for i in range(len(self.draw), len(keys)):
-            self._held.append(substream(level_stream(self._slots, self.version, keys[i] + 1), SLOT_STREAM))
+            self._held.append(substream(level_stream(self._slots, 0, keys[i] + 1), SLOT_STREAM))
             self._coins.append(substream(self._lots, COIN_STREAM, keys[i]))
             for numbers, value in ((self.draw, 0), (self.views, 0), (self.score, self.score_at_first)):
                 numbers.append(value)
@@ -232,10 +235,10 @@ class PageState(RunningState):
             at -= 1
         self.ranking[at] = i
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.saved} | {"ranked": bool(self.ranking)}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         for name in self.saved:
             setattr(self, name, state[name])
         self.position = {i: place for place, i in enumerate(self.order)}
@@ -256,16 +259,16 @@ class LaboratoryState(PageState):
 
     saved = *PageState.saved, "levels", "block", "missing", "waited", "order", "joiners", "tried"
 
-    def __init__(self, setup: StateSetup) -> None:
+    def __init__(self, mechanism: Reservoir, setup: StateSetup) -> None:
         self.levels: list[list[int]] = []
         self.block = self.missing = self.waited = self.tried = 0
-        super().__init__(setup)
-        self.length = self.rule.explore * setup.registration.first  # pages of a block
+        super().__init__(mechanism, setup)
+        self.length = self.rule.tries * setup.registration.first  # pages of a block
         self.end = self.blocks * self.length
 
     def _enter(self, registration: Registration) -> None:
         super()._enter(registration)
-        self.levels += ([0] * self.rule.slots.draws for _ in range(len(self.levels), len(self.draw)))
+        self.levels += ([0] * self.rule.draws for _ in range(len(self.levels), len(self.draw)))
 
     def leave_out(self) -> None:
         if self.joiners[:1] and self.joiners[0] in self.withdrawals.out:
@@ -303,7 +306,7 @@ class LaboratoryState(PageState):
         """Whether the page is one of a joiner's tests; who has had all of them is ranked when their rewards are in."""
         if not self.joiners or not self.ranking:
             return False
-        i, pages = self.joiners[0], self.rule.explore * self.filled
+        i, pages = self.joiners[0], self.rule.tries * self.filled
         if self.tried < self.blocks * pages:
             if self.tried % pages == 0 and self.tried:
                 self._show_draw(i, self.tried // pages)
@@ -357,10 +360,10 @@ class LaboratoryState(PageState):
             self.score[i] += worth
             self._climb(i)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, Any]:
         ticks = {"score": written(self.score), "levels": [*map(written, self.levels)]}
-        return super().to_dict() | ticks
+        return super().to_data() | ticks
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         score, *levels = ([*map(int, own)] for own in (state["score"], *state["levels"]))
-        super().restore(state | {"score": score, "levels": levels})
+        super().restore({**state} | {"score": score, "levels": levels})

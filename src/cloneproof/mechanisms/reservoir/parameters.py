@@ -22,8 +22,7 @@ from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.bandits.rule import positive, rounds_number
-from cloneproof.mechanisms.committing.parameters import Derived, Given
-from cloneproof.mechanisms.mechanism import Claim
+from cloneproof.mechanisms.mechanism import Claim, Derived, Given
 from cloneproof.mechanisms.reservoir.bars_tuning import tune_bar
 from cloneproof.mechanisms.reservoir.page_tuning import tune_pages, tune_streams
 from cloneproof.mechanisms.reservoir.tuning import TunedReservoir, tune_contest, tune_reservoir

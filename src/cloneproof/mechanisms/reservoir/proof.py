@@ -24,9 +24,9 @@ import scipy
 from cloneproof.bounds.index import expected_gain_ceiling
 from cloneproof.errors import OutOfTimeError
 from cloneproof.market.priors import Prior
-from cloneproof.mechanisms.bandits.rule import Rule
-from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.proof import DECIDES, ONE_MEAN, Case, Lists, Proof
+from cloneproof.mechanisms.reservoir.rank import SlotRule
+from cloneproof.mechanisms.reservoir.reservoirs import Reservoir
 from cloneproof.runs.estimate import Estimate
 
 NO_GUARANTEE = "computed at some rates of the prior, no guarantee"
@@ -67,24 +67,24 @@ BARS_WORDS = (
 )
 
 
-def proof(mechanism: Mechanism, case: Case) -> Proof:
+def proof(mechanism: Reservoir, case: Case) -> Proof:
     """Return what is known of an agent's lists."""
     late: tuple[float | None, str] = (None, DECIDES)
-    if mechanism.flat and mechanism.arm.commits:
+    if mechanism.agent is None and mechanism.arm.commits:
         late = (None, "no theorem covers it then")
     family, agents = case.market.family, {Lists.COPIES, Lists.WITHHOLDING}
     coins = mechanism.arm.binarise and family.low >= 0 and family.high <= 1
     informed = {Lists.INFORMED} if coins and is_scan(mechanism) else set[Lists]()
-    if mechanism.streams:
+    if mechanism.arm.streams:
         late = _late_streams(case)
     if (scan := _scan_words(mechanism, case)) is not None:
-        if mechanism.flat and not mechanism.streams:
+        if mechanism.agent is None and not mechanism.arm.streams:
             late = 0.0, "each round is then still a scan, in the order in which tests are known"
         return Proof(scan, frozenset(agents | informed), by_shares=True, late=late)
     if (most := _ceiling_at_random_end(mechanism, case)) is not None:
-        words = BARS_WORDS if mechanism.bar else INDEX_WORDS
+        words = BARS_WORDS if mechanism.arm.bar else INDEX_WORDS
         return Proof(words, frozenset(agents), most, by_shares=True, late=late)
-    same = not case.market.places and case.of_one_mean and (case.agents == 1 or not mechanism.flat)
+    same = not case.market.places and case.of_one_mean and (case.agents == 1 or mechanism.agent is not None)
     covers = frozenset(informed | ({Lists.COPIES} if same else set()))
     return Proof(ONE_MEAN if same else "", covers, same=same, by_shares=True, late=late)
 
@@ -99,23 +99,23 @@ def _late_streams(case: Case) -> tuple[float | None, str]:
     return 0.0, LATE_STREAMS
 
 
-def _scan_words(mechanism: Mechanism, case: Case) -> str | None:
+def _scan_words(mechanism: Reservoir, case: Case) -> str | None:
     """Return the theorem in a sentence if its conditions hold for the agent; else None."""
     family, places, arm = case.market.family, case.market.places, mechanism.arm
-    if not (is_scan(mechanism) or mechanism.streams) or not case.exchangeable:
+    if not (is_scan(mechanism) or mechanism.arm.streams) or not case.exchangeable:
         return None
     if family.law == "normal" and not places:
-        return None if any(rule.binarise for rule in mechanism.rules) else GAUSSIAN_SCAN
+        return None if mechanism.arm.binarise else GAUSSIAN_SCAN
     if not (family.low >= 0 and family.high <= 1 and arm.binarise):
         return None
-    if mechanism.streams or places:
-        passes = not mechanism.flat or arm.slots.threshold is not None
-        return None if passes else STREAMS if mechanism.streams else PAGES
+    if mechanism.arm.streams or places:
+        passes = mechanism.agent is not None or arm.threshold is not None
+        return None if passes else STREAMS if mechanism.arm.streams else PAGES
     support = case.agent.support
     checked = (
         "the odds of any two means in [0, 1]" if support is None else f"the odds of the {len(support)} possible means"
     )
-    status = MACHINE_CHECKED if mechanism.flat else CONTEST_CHECKED
+    status = MACHINE_CHECKED if mechanism.agent is None else CONTEST_CHECKED
     return (
         f"the scan theorem (docs/textbook/reservoir.md; {status}): arms are touched only through uniform "
         f"draws with replacement, scores are counts of coins, and {checked} are in the order of the means, which "
@@ -123,12 +123,12 @@ def _scan_words(mechanism: Mechanism, case: Case) -> str | None:
     )
 
 
-def is_scan(running: Mechanism) -> bool:
+def is_scan(running: Reservoir) -> bool:
     """Return whether it is a scan over draws, flat or with a contest of champions."""
-    return running.commits_to_arm
+    return running.arm.commits
 
 
-def _ceiling_at_random_end(mechanism: Mechanism, case: Case) -> Estimate | None:
+def _ceiling_at_random_end(mechanism: Reservoir, case: Case) -> Estimate | None:
     """Return the most that copies gain under the index or bars on slots, times the share, on average over the prior.
 
     Under a bar it is nothing. Of the index it is proven for three originals and for priors of few values, where that is
@@ -136,23 +136,23 @@ def _ceiling_at_random_end(mechanism: Mechanism, case: Case) -> Estimate | None:
     """
     family = case.market.family
     at_random = case.market.ends == "at-random" and case.exchangeable
-    if not (mechanism.ranks_slots and at_random and family.low >= 0 and family.high <= 1):
+    if not (mechanism.arm.ranked and at_random and family.low >= 0 and family.high <= 1):
         return None
-    if mechanism.bar is not None:
+    if mechanism.arm.bar is not None:
         return Estimate(0.0, 0.0, "exact", "nothing is gained")
     most, proven = _index_ceiling(mechanism.arm, case)
     half, words = case.market.share / 2, "summed over cells of the prior's rates"
-    if min(case.agent.count, mechanism.draws) <= 2:
+    if min(case.agent.count, mechanism.arm.draws) <= 2:
         words = "with at most two originals or two slots nothing is gained"
     if proven:
         return Estimate(half * most, half * most, "exact", words)
     return Estimate(half * most, half * most, "exact", NO_GUARANTEE, heuristic=True)
 
 
-def _index_ceiling(rule: Rule, case: Case) -> tuple[float, bool]:
+def _index_ceiling(rule: SlotRule, case: Case) -> tuple[float, bool]:
     """Return the ceiling of the index on slots, and whether it is proven."""
     prior = cast("Any", case.agent.priors[0])  # hashable
-    numbers = case.agent.count, rule.draws, rule.parameters[0], case.market.horizon
+    numbers = case.agent.count, rule.draws, rule.width, case.market.horizon
     try:
         return _ceiling(prior, *numbers, case.proving)
     except OutOfTimeError:

@@ -16,15 +16,19 @@ import heapq
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from cloneproof._lib.randomness import MASK, Stream, substream, uniform, word
 from cloneproof._lib.schedules import Bar, next_update
 from cloneproof._lib.ticks import ONE, ticks
-from cloneproof.mechanisms.bandits.levels import WAIT, Candidates
-from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule
+from cloneproof.mechanisms.bandits.levels import Candidates
+from cloneproof.mechanisms.bandits.rule import PriorityInputs
+from cloneproof.mechanisms.bandits.rules import steady_kl_index
 from cloneproof.mechanisms.registration import nobody_left
 from cloneproof.mechanisms.streams import SLOT_STREAM
+
+WAIT: Final = -1  # no slot, while only rewards are missing
 
 
 class Rank(NamedTuple):
@@ -99,25 +103,56 @@ def earned(rank: float, stake: int, whole: int, part: float) -> tuple[int, float
     return whole, part
 
 
-def rank_of(rule: Rule) -> Rank:
-    """Return how slots are ranked under a rule."""
-    slots = rule.slots
-    if rule.commits:
-        return first_pass(rule.explore, slots.threshold)
-    return failures(slots.bar) if slots.bar else falling_index(rule.priority, rule.parameters)
+@dataclass(frozen=True)
+class SlotRule:
+    """How the slots of a reservoir are judged, in numbers.
+
+    draws      how many slots each agent has
+    tries      pulls of a test, if slots are tested (`commits`): the first to pass a threshold is kept, else the best;
+               of streams, the rotations of a block
+    binarise   whether rewards in [0, 1] become coins
+    threshold  the sum of rewards at which a test passes; None: all slots are tested
+    width      of the index by which slots are ranked, if they are
+    bar        what slots start with and earn, if they are ranked by balances
+    streams    whether an agent's slots are shown one after the other in blocks of pages, as many as there are draws
+    """
+
+    name: str
+    draws: int
+    tries: int = 0
+    commits: bool = False
+    binarise: bool = True
+    threshold: float | None = None
+    width: float | None = None
+    bar: Bar | None = None
+    streams: bool = False
+
+    @property
+    def ranked(self) -> bool:
+        """Whether slots are shown by ranks that never fall, with no tests before."""
+        return self.width is not None or self.bar is not None
+
+    @property
+    def judge(self) -> Rank:
+        """How rewards raise ranks."""
+        if self.bar is not None:
+            return failures(self.bar)
+        if self.width is not None:
+            return falling_index(steady_kl_index, (self.width,))
+        return first_pass(self.tries, self.threshold)
 
 
-def passing_count(rule: Rule) -> int:
+def passing_count(rule: SlotRule) -> int:
     """Return the lowest count of coins with which a slot's test passes; more than its rounds if none does.
 
     >>> from cloneproof.mechanisms.reservoir.reservoirs import Scan
     >>> passing_count(Scan(rounds=9, threshold=6).arm), passing_count(Scan(rounds=9).arm)
     (6, 10)
     """
-    judge, counts = rank_of(rule), range(rule.explore + 1)
+    judge, counts = rule.judge, range(rule.tries + 1)
 
     def passes(count: int) -> bool:
-        return judge.judged(rule.explore, count * ONE, judge.start)[0] == judge.start
+        return judge.judged(rule.tries, count * ONE, judge.start)[0] == judge.start
 
     return bisect_left(counts, True, key=passes)
 
@@ -139,9 +174,9 @@ class SlotLevel(Candidates):
     __slots__ = ("_coins", "_heap", "_lots", "judge", "openings", "order", "purse", "rank")
     lists = (*Candidates.lists, "rank", "purse")
 
-    def __init__(self, rule: Rule, coins: Stream = 0) -> None:
-        super().__init__(rule, rule.explore, ())
-        self.judge, self._lots = rank_of(rule), coins
+    def __init__(self, rule: SlotRule, coins: Stream = 0) -> None:
+        super().__init__(rule, rule.tries, ())
+        self.judge, self._lots = rule.judge, coins
         self.rank: list[float] = []
         self.purse: list[int] = []
 
@@ -155,7 +190,7 @@ class SlotLevel(Candidates):
         self.order, self.openings, self.keys, new = order, openings, keys, len(order) - kept
         for name, value in zip(self.lists, (0, 0, 0, self.judge.start, self.judge.purse), strict=True):
             setattr(self, name, getattr(self, name)[:kept] + [value] * new)
-        self._coins = [substream(self._lots, key) for key in keys] if self.rule.slots.bar else []
+        self._coins = [substream(self._lots, key) for key in keys] if self.rule.bar else []
         self._queue_anew()
 
     def _queue_anew(self) -> None:
@@ -190,7 +225,7 @@ class SlotLevel(Candidates):
             best.setdefault(agents[k], k)
         return list(best.values())
 
-    def pick(self, clock: int) -> int:
+    def pick(self) -> int:
         """Return the slot to show, or WAIT while only rewards are missing."""
         k, commits = self.choice, self.rule.commits
         if k is None:
@@ -246,7 +281,7 @@ class SlotLevel(Candidates):
         self._queue_anew()
 
 
-def agent_slots(rule: Rule, stream: Stream, pool: Sequence[int]) -> list[int]:
+def agent_slots(rule: SlotRule, stream: Stream, pool: Sequence[int]) -> list[int]:
     """Return the arms that an agent's slots hold, drawn from its pool."""
     draws = substream(stream, SLOT_STREAM)
     return [pool[int(uniform(draws, slot) * len(pool))] for slot in range(rule.draws)]

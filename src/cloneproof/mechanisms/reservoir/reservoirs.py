@@ -8,25 +8,27 @@ an index, by a bar, or on pages by streams of clicks.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from cloneproof._lib.checks import HORIZON_LIMIT, count, number_in, one_of
-from cloneproof._lib.discovery import formula
 from cloneproof._lib.schedules import bar_of
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.rewards import RewardFamily
-from cloneproof.mechanisms.bandits.rule import PriorityInputs, Rule, Slots, positive, rounds_number
-from cloneproof.mechanisms.bandits.rules import steady_kl_index, steady_kl_ucb, steady_ucb
-from cloneproof.mechanisms.bandits.state import RunningState, SlotState, StateSetup, TwoLevelState
-from cloneproof.mechanisms.committing.committing import average
+from cloneproof.mechanisms.bandits.rule import Rule, positive, rounds_number
+from cloneproof.mechanisms.bandits.rules import steady_kl_ucb, steady_ucb
 from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.reservoir.contest import ContestState
 from cloneproof.mechanisms.reservoir.page_streams import StreamsState
 from cloneproof.mechanisms.reservoir.pages import LaboratoryState
+from cloneproof.mechanisms.reservoir.rank import SlotRule
+from cloneproof.mechanisms.reservoir.timetable import SlotState
+from cloneproof.mechanisms.state import State, StateSetup
 from cloneproof.mechanisms.terms import Feature, Terms, odd_rewards
 
 if TYPE_CHECKING:
@@ -41,20 +43,28 @@ LARGEST_STAKE = 1e6  # clicks
 TURNS = 1.17  # times the attention of a block, in designated turns, loses least where clicks come within hours
 
 
-@formula("bars")
-def equal(inputs: PriorityInputs) -> float:
-    """Return the same priority for all slots: how often each has failed decides, which their level counts."""
-    return 0.0
-
-
 NO_PAUSES = "mechanism {!r} takes no pauses where its draws are tested in blocks of pages; withdraw"
 
 
 class Reservoir(Mechanism):
     """Base of the five; each is a frozen dataclass of numbers."""
 
-    def open(self, setup: StateSetup) -> RunningState:
-        return SlotState(setup)
+    @property
+    def agent(self) -> Rule | None:
+        """How champions are compared, in a contest."""
+        return None
+
+    @property
+    @abstractmethod
+    def arm(self) -> SlotRule:
+        """How its slots are judged."""
+
+    def laboratory_pages(self, agents: int) -> int:
+        """Return the pages of several places on which all agents rotate through the places; slots are found there."""
+        return agents * self.arm.draws * self.arm.tries
+
+    def open(self, setup: StateSetup) -> State:
+        return SlotState(self, setup)
 
     def takes_in_one(self, what: Feature, terms: Terms) -> str | None:
         if what is Feature.WEIGHTS:
@@ -66,7 +76,7 @@ class Reservoir(Mechanism):
     def _rewards_refusal(self, family: RewardFamily) -> str | None:
         """Say which rewards have scores with monotone likelihood ratios: counts of coins, or sums of Gaussian ones."""
         advice, normal = "use another mechanism or family", family.law == "normal"
-        if not any(rule.binarise for rule in self.rules):
+        if not self.arm.binarise:
             return None if normal else odd_rewards(self.name, family, "gaussian rewards or rewards in [0, 1]", advice)
         if normal:
             advice = "give it coins=False (and contest='ucb' where there is a contest)"
@@ -91,6 +101,9 @@ class Reservoir(Mechanism):
         from cloneproof.mechanisms.reservoir.facts import reservoir_facts  # late: it reads what is defined here
 
         return reservoir_facts(self, setting)
+
+    def __str__(self) -> str:
+        return self.arm.name
 
     def _keep(self, **numbers: object) -> None:
         """Keep numbers as they were checked."""
@@ -139,10 +152,9 @@ class _Tests(Reservoir):
         super().__post_init__()
 
     @cached_property
-    def arm(self) -> Rule:
+    def arm(self) -> SlotRule:
         name = "best-of-draws" if self.threshold is None else "first-pass"
-        slots = Slots(self.draws, self.threshold)
-        return Rule(name, average, explore=self.rounds, commits=True, binarise=self.coins, slots=slots)
+        return SlotRule(name, self.draws, self.rounds, True, self.coins, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -170,8 +182,8 @@ class Scan(_Tests):
             case _:
                 return super().takes_in_one(what, terms)
 
-    def open(self, setup: StateSetup) -> RunningState:
-        return LaboratoryState(setup) if setup.attention else SlotState(setup)
+    def open(self, setup: StateSetup) -> State:
+        return LaboratoryState(self, setup) if setup.attention else SlotState(self, setup)
 
 
 @dataclass(frozen=True)
@@ -200,7 +212,7 @@ class Contest(_Tests):
         self._keep(horizon=rounds_number(self.horizon, "horizon"))
         if self.contest == "kl-ucb" and not self.coins:
             raise MechanismError("a contest by 'kl-ucb' counts coins, got coins=False; use contest='ucb'")
-        assert self.agent.explore  # whose numbers are checked here
+        assert self.agent.tries  # whose numbers are checked here
 
     @cached_property
     def agent(self) -> Rule:
@@ -209,19 +221,16 @@ class Contest(_Tests):
             return steady_ucb(self.horizon, self.constant, before, coins=self.coins)
         return steady_kl_ucb(self.horizon, self.constant, before)
 
-    def open(self, setup: StateSetup) -> RunningState:
-        return TwoLevelState(setup)
-
-    @property
-    def counts_all(self) -> bool:
-        return False
+    def open(self, setup: StateSetup) -> State:
+        return ContestState(self, setup)
 
     @property
     def skipped_rounds(self) -> int:
+        """Rounds of an agent that find its champion."""
         return self.draws * self.rounds
 
     def __str__(self) -> str:
-        return f"{super().__str__()}, contest of champions after {self.skipped_rounds} rounds each"
+        return f"{self.agent.name} x {super().__str__()}, contest of champions after {self.skipped_rounds} rounds each"
 
 
 class _Ranked(Reservoir):
@@ -265,9 +274,8 @@ class Index(_Ranked):
         super().__post_init__()
 
     @cached_property
-    def arm(self) -> Rule:
-        slots = Slots(self.draws, falling=True)
-        return Rule("falling-kl-ucb", steady_kl_index, (self.constant,), binarise=True, slots=slots)
+    def arm(self) -> SlotRule:
+        return SlotRule("falling-kl-ucb", self.draws, width=self.constant)
 
 
 @dataclass(frozen=True)
@@ -278,7 +286,7 @@ class Bars(_Ranked):
     with the stake again, which is in clicks. Ties follow an order of all slots that is drawn once. A K that is not
     whole is rounded by a coin. Rewards in [0, 1] become coins.
 
-    >>> Bars(bars=0.025, stake=0.5).bar
+    >>> Bars(bars=0.025, stake=0.5).arm.bar
     Bar(stake=20, whole=40, part=0.0)
     """
 
@@ -297,9 +305,8 @@ class Bars(_Ranked):
         super().__post_init__()
 
     @cached_property
-    def arm(self) -> Rule:
-        slots = Slots(self.draws, falling=True, bar=bar_of(self.bars, self.stake))
-        return Rule("bars", equal, binarise=True, slots=slots)
+    def arm(self) -> SlotRule:
+        return SlotRule("bars", self.draws, bar=bar_of(self.bars, self.stake))
 
 
 @dataclass(frozen=True)
@@ -355,9 +362,8 @@ class Streams(Reservoir):
         super().__post_init__()
 
     @cached_property
-    def arm(self) -> Rule:
-        slots = Slots(self.blocks, streams=True)
-        return Rule("streams", equal, explore=self.rotations, binarise=True, slots=slots)
+    def arm(self) -> SlotRule:
+        return SlotRule("streams", self.blocks, self.rotations, streams=True)
 
     def laboratory_pages(self, agents: int) -> int:
         return self.rotations * ((self.blocks + 1) * agents - 1)
@@ -375,8 +381,8 @@ class Streams(Reservoir):
         seen = [weight for weight in attention[:agents] if weight > 0]
         return self.rotations * math.fsum(seen) / seen[-1]
 
-    def open(self, setup: StateSetup) -> RunningState:
-        return StreamsState(setup)
+    def open(self, setup: StateSetup) -> State:
+        return StreamsState(self, setup)
 
     def _size_refusal(self, terms: Terms, agents: int) -> str | None:
         """Say why the laboratory of so many agents does not end, or verdicts fall too often after it."""

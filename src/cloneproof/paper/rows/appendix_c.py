@@ -98,7 +98,7 @@ def _table(cases: list[_DominatedCase]) -> FindingsTable:
     return table(
         "Payoff under ETC (share 1): what to register?",
         "priors and horizon | m | better alone | dominated alone | both | both, better one three times",
-        ((case.name, case.etc.arm_rounds, *case.payoffs.values()) for case in cases),
+        ((case.name, case.etc.parameters["arm_rounds"], *case.payoffs.values()) for case in cases),
     )
 
 

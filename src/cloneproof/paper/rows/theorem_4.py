@@ -41,6 +41,7 @@ from cloneproof.laws.points import exact_points
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.bandits.rule import Order
 from cloneproof.mechanisms.committing.commitment import Phases, agent_score, commitment_of_types
+from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.mechanisms.committing.rewards import Bernoulli, Deterministic, RewardLaw
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.paper.evidence import AUDITED, above, all_of, at_most, by_law, by_value, rounded
@@ -162,7 +163,8 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
     >>> [round(float(tail[s]), 9) for s in (48, 49)]
     [1.0, 0.0]
     """
-    trial = mechanism.parameters["agent_rounds"]
+    assert isinstance(mechanism, Committing)
+    trial = mechanism.agent_rounds
     originals = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
     score = agent_score(originals, Phases(mechanism, trial, 1), Bernoulli())
     law = np.zeros(trial + 1)
@@ -402,7 +404,8 @@ class TwoPhases:
     def of(cls, market: Market, mechanism: Mechanism, agent: str) -> TwoPhases:
         """Return the game of one agent: bernoulli or deterministic rewards, and a horizon beyond the trial."""
         priors = tuple(exact_points(prior, 0) for prior in next(a for a in market.agents if a.name == agent).priors)
-        trial = mechanism.parameters["agent_rounds"]
+        assert isinstance(mechanism, Committing)
+        trial = mechanism.agent_rounds
         award = market.horizon - len(market.agents) * trial
         assert award > 0
         means = {value for atoms in priors for value, _ in atoms}

@@ -114,6 +114,6 @@ class GroupRun:
             by_rule = isinstance(problem, MechanismError)  # an installed one
             return Failed(500, "internal", str(problem) if by_rule else "this is a fault of the service; see its log")
         finally:
-            installed = market is not None and any(rule.source for rule in market.mechanism.rules)
+            installed = market is not None and bool(market.mechanism.sources)
             if installed and (took := stopwatch() - begun) > GROUP_SECONDS:
                 self.slow[command.market] = took
