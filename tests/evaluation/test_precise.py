@@ -31,7 +31,7 @@ from support.clocks import ticking
 LONG = bool(os.environ.get("CLONEPROOF_LONG"))
 ROUNDS = 10**5 if LONG else 10**4
 POOLS = dict.fromkeys(("reservoir", "reservoir-contest"), 100_000) | {"reservoir-index": 50_000}
-POOLS |= {"kl-ucb": 4000, "thompson": 4000}
+POOLS |= {"kl-ucb": 1000, "thompson": 1000}
 FEW = {"reservoir": 20_000, "ucb1": 500}
 REPEATED, HELD = 200, 190
 MARKET = cp.Market([cp.Agent(name, 3, cp.Beta(2, 60)) for name in ("ana", "bo", "cy", "di", "eve")], horizon=ROUNDS)
