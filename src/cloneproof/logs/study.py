@@ -196,6 +196,7 @@ def study_log(
         tell(1, 5, "fitting priors")
         rated = fitted_owners(everybody, owners)
         fits = {name: fit_owners(rated, owners, own, seed) for name, own in segments.items()}
+        clock = clock if seconds is not None else Deadline(QUICK)  # reading and fitting are no part of that
         law = by_segment({name: fitted.prior for name, fitted in fits.items()})
         agents = [Agent(owner.name, len(owner.originals), law) for owner in owners]
         terms: dict[str, Any] = {
