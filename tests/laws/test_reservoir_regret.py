@@ -7,8 +7,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.advice.regret import SamplingBudget, regret_of
-from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
-from cloneproof.mechanisms.reservoir.parameters import reservoir_market
+from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers, reservoir_market
 from cloneproof.mechanisms.reservoir.tuning import tune_contest, tune_reservoir
 from support.sizes import LONG
 

@@ -22,12 +22,11 @@ from cloneproof.evaluation.evaluate import exact_evaluations
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import Search
 from cloneproof.laws.best import best_round, places_taken
-from cloneproof.laws.reservoir import ReservoirMarket
+from cloneproof.laws.reservoir import COARSE, FINE, ReservoirMarket, reservoir_market
 from cloneproof.market.market import Copies, Market, full_copies
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.facts import Setting
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.reservoir.parameters import COARSE, FINE, reservoir_market
 from cloneproof.mechanisms.segments import plays
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Estimate, weighted_sum

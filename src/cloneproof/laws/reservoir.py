@@ -31,10 +31,12 @@ import scipy
 
 from cloneproof._lib.arrays import FloatArray
 from cloneproof.laws.arithmetic import legendre_nodes, products_of_other_agents
-from cloneproof.laws.best import best_of_atoms
+from cloneproof.laws.best import best_of_atoms, best_round
 from cloneproof.laws.draws import AgentPriors, UniformDraws, ValueWeights, weights_of
 from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, merge_equal_means, realisations
+from cloneproof.laws.points import points
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
+from cloneproof.market.priors import Prior
 
 MOST_TYPES = 400  # multisets of means that are listed, of all kinds of agents together
 MOST_SUMMED = 20_000  # realisations of one agent's means, of which many may be one multiset
@@ -46,6 +48,8 @@ LOTS = 3  # quadrature nodes for the tie-breaker
 AT_ONCE = 200_000  # numbers in the largest table that is computed at once
 TINY = 1e-300  # keeps quotients and logarithms finite
 NEGLIGIBLE = 1e-25  # levels that no slot exceeds with a smaller probability are left out
+
+FINE, COARSE = 160, 48  # nodes of a continuous prior, for the regret that is quoted and for the search
 
 
 class ReservoirNumbers(NamedTuple):
@@ -308,3 +312,10 @@ def pass_chances(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
     if numbers.threshold <= 0:
         return np.ones(len(values))
     return np.asarray(scipy.special.bdtrc(numbers.threshold - 1, numbers.rounds, values))
+
+
+def reservoir_market(priors: Sequence[Sequence[Prior]], horizon: int, nodes: int = FINE) -> ReservoirMarket:
+    """Convert priors for the exact regret: to atoms, or to the nodes of a quadrature if they are continuous."""
+    atoms = {prior: points(prior, nodes) for prior in {prior for own in priors for prior in own}}
+    best = best_round(priors) if any(prior.atoms is None for prior in atoms) else None
+    return ReservoirMarket([[atoms[prior] for prior in own] for own in priors], horizon, best)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from cloneproof.laws.arithmetic import Array, products_of_others, tie_nodes
 from cloneproof.laws.counts import CountLaw, expected_minimum, hypergeometric
 from cloneproof.laws.means import CopiedOriginal, EqualArms, MeanCounts, merge_equal_means, realisations
 from cloneproof.mechanisms.bandits.rule import Order
-from cloneproof.mechanisms.committing.committing import Committing
 from cloneproof.mechanisms.committing.rewards import RewardLaw, Sums
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.committing.committing import Committing
 
 CHUNK = 1_000_000  # numbers held at a time for one factor
 

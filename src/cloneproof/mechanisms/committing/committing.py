@@ -20,6 +20,9 @@ from cloneproof.bounds import doubling_arm_rounds
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.bandits.rule import Choice, Levels, Order, PriorityInputs, Rule, positive, rounds_number
 from cloneproof.mechanisms.bandits.rules import uniform
+from cloneproof.mechanisms.committing.kernel import committing_kernel
+from cloneproof.mechanisms.committing.law import law
+from cloneproof.mechanisms.committing.proof import proof
 from cloneproof.mechanisms.committing.state import OneExplorationState, TwoPhaseState
 from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import ANEW, AwardStart, Compared, Facts, Setting, items_of
@@ -183,8 +186,6 @@ class Committing(Mechanism):
         return (OneExplorationState if self.agent is None else TwoPhaseState)(self, setup)
 
     def law(self, job: Job) -> Evaluation | str:
-        from cloneproof.mechanisms.committing.law import law  # late: it reads what is defined here
-
         return law_or_reason(lambda: law(self, job))
 
     def tree(self, job: Job, horizons: Sequence[int]) -> dict[int, Evaluation]:
@@ -193,17 +194,26 @@ class Committing(Mechanism):
         return tree(job.market, self, job.copies, horizons)
 
     def proof_in_one(self, case: Case) -> Proof:
-        from cloneproof.mechanisms.committing.proof import proof
-
         return proof(self, case)
 
     def levels(self, horizon: int) -> list[Levels]:
-        return [Levels(own.rounds, own.mechanism.arm, self.agent, self.clears) for own in plain_epochs(self, horizon)]
+        return [Levels(own.rounds, own.mechanism.arm, self.agent, self.clears) for own in self.epochs(horizon)]
 
     def kernel(self, job: Job) -> Kernel | None:
-        from cloneproof.mechanisms.committing.kernel import committing_kernel
-
         return committing_kernel(self, job)
+
+    def epochs(self, horizon: int) -> list[Epoch]:
+        """Return the epochs up to the horizon, each with a mechanism that knows of none; one epoch 0 without restarts.
+
+        >>> [(epoch.rounds, str(epoch.mechanism)) for epoch in Committing(power=2.0).epochs(9)]
+        [(2, 'etc(1)'), (2, 'etc(1)'), (4, 'etc(4)'), (1, 'etc(7)')]
+        """
+        if self.power is None:
+            return [Epoch(0, horizon, self)]
+        ends = enumerate(pairwise([0, *doubling_ends(horizon)]), 1)
+        return [
+            Epoch(k, end - begin, replace(self, arm_rounds=self.rounds_of(k), power=None)) for k, (begin, end) in ends
+        ]
 
     def rounds_of(self, epoch: int) -> int:
         """Return the rounds per arm of an epoch, from 1: the paper's formula, but at least 1."""
@@ -222,18 +232,3 @@ class Epoch(NamedTuple):
     number: int
     rounds: int
     mechanism: Committing
-
-
-def plain_epochs(mechanism: Committing, horizon: int) -> list[Epoch]:
-    """Return the epochs up to the horizon, each with a mechanism that knows of none; a single epoch 0 without restarts.
-
-    >>> [(epoch.rounds, str(epoch.mechanism)) for epoch in plain_epochs(Committing(power=2.0), 9)]
-    [(2, 'etc(1)'), (2, 'etc(1)'), (4, 'etc(4)'), (1, 'etc(7)')]
-    """
-    if mechanism.power is None:
-        return [Epoch(0, horizon, mechanism)]
-    ends = enumerate(pairwise([0, *doubling_ends(horizon)]), 1)
-    return [
-        Epoch(k, end - begin, replace(mechanism, arm_rounds=mechanism.rounds_of(k), power=None))
-        for k, (begin, end) in ends
-    ]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from cloneproof._lib.arrays import IntArray
 from cloneproof.mechanisms.bandits.kernel import stepping
-from cloneproof.mechanisms.committing.committing import Committing, plain_epochs
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel, Outcomes
 from cloneproof.runs.native.library import KernelRecord, record
@@ -21,6 +20,9 @@ from cloneproof.runs.native.records import (
     native_kernel,
     start_seconds,
 )
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.committing.committing import Committing
 
 LAWS: Final = ("coin", "point", "normal")  # families whose rewards add up in law
 
@@ -36,13 +38,13 @@ def committing_kernel(mechanism: Committing, job: Job) -> Kernel | None:
 
 def stepped_epochs(mechanism: Committing, job: Job) -> Kernel | None:
     """Return what plays rounds one by one, as sessions do."""
-    epochs = [(own.rounds, own.mechanism.arm_rounds) for own in plain_epochs(mechanism, job.market.horizon)]
+    epochs = [(own.rounds, own.mechanism.arm_rounds) for own in mechanism.epochs(job.market.horizon)]
     return stepping(mechanism.rules, job, award=mechanism.clears, epochs=epochs if mechanism.power is not None else ())
 
 
 def blocks_of_run(mechanism: Committing, job: Job, run: int) -> tuple[Outcomes, IntArray]:
     """Play one run; return it and its blocks as rows (arm, pulls, sum), by arm: sums are in units of the rewards."""
-    epochs = len(plain_epochs(mechanism, job.market.horizon))
+    epochs = len(mechanism.epochs(job.market.horizon))
     trace = np.zeros(3 * (1 + epochs * (3 * job.arms + 3)), np.int64)
     outcomes = _kernel(mechanism, job, trace).play(run, 1)
     return outcomes, trace[3 : 3 + 3 * trace[0]].reshape(-1, 3)
@@ -73,7 +75,7 @@ def _records(mechanism: Committing, job: Job, trace: IntArray) -> tuple[KernelRe
             arm_order=ORDERS[mechanism.arm.order],
             family=family,
         )
-        for own in plain_epochs(mechanism, job.market.horizon)
+        for own in mechanism.epochs(job.market.horizon)
     ]
     addresses = np.array([plan.address for plan in plans])
     blocks = record("BlockJob", epochs=len(plans), plans=addresses, trace=trace)

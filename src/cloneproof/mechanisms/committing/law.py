@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, pairwise
+from typing import TYPE_CHECKING
 
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import check_products, node_count
@@ -27,11 +28,13 @@ from cloneproof.mechanisms.committing.commitment import (
     schedule,
     unfinished_trial,
 )
-from cloneproof.mechanisms.committing.committing import Committing, plain_epochs
 from cloneproof.mechanisms.committing.rewards import Bernoulli, Deterministic, RewardLaw
 from cloneproof.mechanisms.expectations import FINE, Expectations, RegisteredOriginals
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.job import Job
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.committing.committing import Committing
 
 LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
 ALONE = 128  # and where originals are averaged one at a time
@@ -105,7 +108,7 @@ def expected_rewards(problem: Problem) -> list[float]:
 
 def _in_epochs(problem: Problem) -> list[float]:
     """Add up expectations over epochs with fresh statistics; the means stay the same."""
-    plan = plain_epochs(problem.mechanism, problem.horizon)
+    plan = problem.mechanism.epochs(problem.horizon)
     epochs = [expected_rewards(replace(problem, mechanism=own.mechanism, horizon=own.rounds)) for own in plan]
     return [math.fsum(earned) for earned in zip(*epochs, strict=True)]
 
@@ -167,7 +170,7 @@ def most_coins(mechanism: Committing, copies: int, agents: int, horizon: int) ->
     Those that are counted before the last commitment, and the reward itself (`laws.points`).
     """
     if mechanism.power is not None:
-        plan = plain_epochs(mechanism, horizon)
+        plan = mechanism.epochs(horizon)
         return max(most_coins(epoch.mechanism, copies, agents, epoch.rounds) for epoch in plan)
     counted = copies * mechanism.arm_rounds + (mechanism.agent_rounds if mechanism.agent_rounds else 0)
     return min(horizon, counted + 1)
@@ -225,7 +228,7 @@ def law(mechanism: Committing, job: Job) -> Evaluation:
 
 def _is_sharp(market: Market, mechanism: Committing, points: int) -> bool:
     """Whether the judged averages are sharper than the distance of two points."""
-    running = plain_epochs(mechanism, market.horizon)[-1].mechanism
+    running = mechanism.epochs(market.horizon)[-1].mechanism
     rounds = running.arm_rounds
     if running.agent_rounds:
         rounds = max(rounds, running.agent_rounds)

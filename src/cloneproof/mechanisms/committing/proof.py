@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from cloneproof.market.priors import smallest_gap
 from cloneproof.mechanisms.committing.commitment import Binomial, Fixed, Rounds, unfinished_trial
-from cloneproof.mechanisms.committing.committing import Committing, plain_epochs
 from cloneproof.mechanisms.proof import DECIDES, EXPLORING, NO_THEOREM, ONE_MEAN, Case, Lists, Proof, never_erring
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.committing.committing import Committing
 
 ROUNDING = 1e-9  # A theorem's condition must hold with this to spare, for the floats it is checked in.
 COMMITMENT = (
@@ -64,7 +67,7 @@ def stages(mechanism: Committing, case: Case) -> list[tuple[int, int]]:
     """(most rounds, exploration rounds per arm) of each stage; the agent's arm statistics are cleared at its start."""
     horizon, rule, m = case.market.horizon, mechanism.agent, mechanism.arm_rounds
     if rule is None:
-        return [(own.rounds, own.mechanism.arm_rounds) for own in plain_epochs(mechanism, horizon)]
+        return [(own.rounds, own.mechanism.arm_rounds) for own in mechanism.epochs(horizon)]
     award = horizon - case.agents * rule.tries
     if rule.commits and award < 0:
         return [(min(horizon, rule.tries), m)]

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cloneproof.laws.bars import bar_regret
 from cloneproof.laws.best import places_taken
-from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers, reservoir_market
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.facts import AwardStart, Facts, Setting, items_of
 from cloneproof.mechanisms.reservoir.bars_tuning import QUOTED
-from cloneproof.mechanisms.reservoir.parameters import reservoir_market
 from cloneproof.mechanisms.reservoir.rank import passing_count
-from cloneproof.mechanisms.reservoir.reservoirs import Bars, Contest, Reservoir, Scan
 
 if TYPE_CHECKING:
-    from cloneproof.mechanisms.mechanism import Mechanism
     from cloneproof.mechanisms.reservoir.rank import SlotRule
+    from cloneproof.mechanisms.reservoir.reservoirs import Reservoir
 
 OWN_LABORATORY = "on pages of its own, at once after the first {:,} pages (or after other newcomers)"
 LATER_PAGES = "its tests follow those of the others, on pages of their own"
@@ -41,7 +37,7 @@ def reservoir_facts(mechanism: Reservoir, setting: Setting) -> Facts:
         regret=_regret(mechanism, setting.market),
         newcomer="at once" if mechanism.arm.ranked and not setting.places else newcomer,
         relies_on="",
-        doubts=tuple(_doubts(mechanism)),
+        doubts=tuple(mechanism.doubts()),
     )
 
 
@@ -136,19 +132,3 @@ def _seen_on_pages(mechanism: Reservoir, market: Market, starts: AwardStart | No
 def _drawn(market: Market, draws: int) -> int:
     """Return how many different originals that many draws of each agent hold, on average."""
     return round(sum(agent.count * (1 - (1 - 1 / agent.count) ** draws) for agent in market.agents))
-
-
-def _doubts(mechanism: Reservoir) -> Iterator[tuple[str, Mechanism]]:
-    """Yield the mechanism with a threshold, or a bar, a step too low and too high, if it has one.
-
-    A step of a threshold is a standard deviation of a test's count, one of a bar a fifth.
-    """
-    if isinstance(mechanism, Bars):
-        for what, factor in (("low", 0.8), ("high", 1.2)):
-            yield f"the bar is a fifth too {what}", replace(mechanism, bars=min(1.0, factor * mechanism.bars))
-    if not isinstance(mechanism, Scan | Contest) or mechanism.threshold is None:
-        return
-    step = max(1, round(math.sqrt(mechanism.threshold)))
-    for what, threshold in (("low", mechanism.threshold - step), ("high", mechanism.threshold + step)):
-        if 1 <= threshold <= mechanism.rounds:
-            yield f"the threshold is {step:,} too {what}", replace(mechanism, threshold=threshold)

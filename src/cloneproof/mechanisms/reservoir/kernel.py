@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from cloneproof._lib.ticks import ONE
 from cloneproof.mechanisms.bandits.kernel import looks_ns
-from cloneproof.mechanisms.reservoir.reservoirs import Contest, Reservoir, Streams
 from cloneproof.runs.arrivals import arrivals_of
 from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import Kernel
@@ -27,6 +26,9 @@ from cloneproof.runs.native.records import (
     start_seconds,
     unit_of,
 )
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.reservoir.reservoirs import Reservoir
 
 TESTS, INDEX, BARS = range(3)
 MOST_STEPS: Final = 1 << 12  # of an index, in more rounds than any run has
@@ -77,7 +79,7 @@ def _records(mechanism: Reservoir, job: Job, blocks: bool) -> tuple[KernelRecord
     unit = float(ONE) if raw else unit_of(job)
     most = market.horizon + 1 if market.ends == "at-horizon" else LONGEST_END * market.horizon
     least = judge.parameters[0] if rule.commits else math.inf
-    bar, contest = rule.bar, mechanism if isinstance(mechanism, Contest) else None
+    bar = rule.bar
     last, stays = rounds_of(job) if blocks and agent is None else (market.horizon, 0.0)
     plan = record(
         "SlotPlan",
@@ -101,7 +103,7 @@ def _records(mechanism: Reservoir, job: Job, blocks: bool) -> tuple[KernelRecord
         part=bar.part if bar else 0.0,
         contest_kl=agent is not None and agent.index == "steady-kl-ucb",
         contest_raw=not (rule if agent is None else agent).binarise,
-        after=min(0 if contest is None else contest.skipped_rounds, most),
+        after=min(mechanism.skipped_rounds, most),
         turns=min(0 if agent is None else agent.tries, most),
         contest_width=0.0 if agent is None else float(agent.parameters[0]),
         family=family_record(job, unit),
@@ -116,7 +118,6 @@ def laboratory(mechanism: Reservoir, job: Job) -> Kernel | None:
     if not fits or rule.threshold is not None or not rule.binarise or not (rule.commits or mechanism.arm.streams):
         return None
     if mechanism.arm.streams:
-        assert isinstance(mechanism, Streams)
         turns = mechanism.turns_on(market.places, len(market.agents))
     elif market.late:
         return None

@@ -26,7 +26,7 @@ from fractions import Fraction
 from functools import partial, reduce
 from itertools import zip_longest
 from operator import add
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -40,10 +40,12 @@ from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
 from cloneproof.mechanisms.expectations import Expectations
 from cloneproof.mechanisms.reservoir.rank import SlotRule, passing_count
-from cloneproof.mechanisms.reservoir.reservoirs import Reservoir
 from cloneproof.mechanisms.terms import Feature, Terms
 from cloneproof.runs.estimate import Evaluation
 from cloneproof.runs.job import Job
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.reservoir.reservoirs import Reservoir
 
 MOST_DRAWS = 150  # draws up to which factorials are floats
 SLOTS = 1024  # the most points of a Gauss rule

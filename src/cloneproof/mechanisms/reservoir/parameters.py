@@ -15,12 +15,11 @@ import scipy
 from cloneproof._lib.checks import listed, number_in
 from cloneproof._lib.randomness import substream, uniform
 from cloneproof.errors import MechanismError
-from cloneproof.laws.best import best_round, places_taken
+from cloneproof.laws.best import places_taken
 from cloneproof.laws.pages import PageMarket
 from cloneproof.laws.points import points
-from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.laws.reservoir import COARSE, FINE, ReservoirMarket, ReservoirNumbers, reservoir_market
 from cloneproof.market.market import Market
-from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.bandits.rule import positive, rounds_number
 from cloneproof.mechanisms.mechanism import Claim, Derived, Given
 from cloneproof.mechanisms.reservoir.bars_tuning import tune_bar
@@ -33,7 +32,6 @@ CONTEST_CHECKED = f"{CHECKED}, given that the contest pays a better champion no 
 INDEX_CONSTANT = 1.5  # constant of the index on slots: the cheapest of those tried at click rates
 WORLDS = 400  # samples of all means, to tune the index on slots
 MOST_MEANS = 40_000  # means that are drawn in all samples together
-FINE, COARSE = 160, 48  # nodes of a continuous prior, for the regret that is quoted and for the search
 PROMISE = "clone-proof, withholding included, at every horizon, with one prior for all of an agent's originals"
 CLONE_PROOF = Claim(PROMISE, SOURCE, CHECKED)
 CONTEST_CLONE_PROOF = Claim(PROMISE, SOURCE, CONTEST_CHECKED)
@@ -249,10 +247,3 @@ def _tuning_market(
     count = len(market.agents) if agents is None and market is not None else rounds_number(agents, "agents")
     rounds = market.horizon if horizon is None and market is not None else rounds_number(horizon, "horizon")
     return ReservoirMarket([[atoms] * rounds_number(originals, "originals")] * count, rounds)
-
-
-def reservoir_market(priors: Sequence[Sequence[Prior]], horizon: int, nodes: int = FINE) -> ReservoirMarket:
-    """Convert priors for the exact regret: to atoms, or to the nodes of a quadrature if they are continuous."""
-    atoms = {prior: points(prior, nodes) for prior in {prior for own in priors for prior in own}}
-    best = best_round(priors) if any(prior.atoms is None for prior in atoms) else None
-    return ReservoirMarket([[atoms[prior] for prior in own] for own in priors], horizon, best)

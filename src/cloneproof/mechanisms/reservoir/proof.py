@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import scipy
@@ -26,8 +26,10 @@ from cloneproof.errors import OutOfTimeError
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.proof import DECIDES, ONE_MEAN, Case, Lists, Proof
 from cloneproof.mechanisms.reservoir.rank import SlotRule
-from cloneproof.mechanisms.reservoir.reservoirs import Reservoir
 from cloneproof.runs.estimate import Estimate
+
+if TYPE_CHECKING:
+    from cloneproof.mechanisms.reservoir.reservoirs import Reservoir
 
 NO_GUARANTEE = "computed at some rates of the prior, no guarantee"
 BINS = 3000  # The cells of a ceiling are made from this many bins of a continuous prior.

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
@@ -24,8 +24,12 @@ from cloneproof.mechanisms.expectations import law_or_reason
 from cloneproof.mechanisms.facts import Facts, Setting
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.reservoir.contest import ContestState
+from cloneproof.mechanisms.reservoir.facts import reservoir_facts
+from cloneproof.mechanisms.reservoir.kernel import reservoir_kernel
+from cloneproof.mechanisms.reservoir.law import law
 from cloneproof.mechanisms.reservoir.page_streams import StreamsState
 from cloneproof.mechanisms.reservoir.pages import LaboratoryState
+from cloneproof.mechanisms.reservoir.proof import proof
 from cloneproof.mechanisms.reservoir.rank import SlotRule
 from cloneproof.mechanisms.reservoir.timetable import SlotState
 from cloneproof.mechanisms.state import State, StateSetup
@@ -63,6 +67,19 @@ class Reservoir(Mechanism):
         """Return the pages of several places on which all agents rotate through the places; slots are found there."""
         return agents * self.arm.draws * self.arm.tries
 
+    @property
+    def skipped_rounds(self) -> int:
+        """First rounds of an agent that never count towards its score, where champions compete."""
+        return 0
+
+    def turns_on(self, attention: Sequence[float], agents: int) -> int:
+        """Return the turns between verdicts after the laboratory; 0 where draws stay."""
+        return 0
+
+    def doubts(self) -> Iterator[tuple[str, Mechanism]]:
+        """Yield the mechanism with a number that rests on rates a step too low and too high, if it has one."""
+        yield from ()
+
     def open(self, setup: StateSetup) -> State:
         return SlotState(self, setup)
 
@@ -83,23 +100,15 @@ class Reservoir(Mechanism):
         return odd_rewards(self.name, family, "rewards in [0, 1]", advice)
 
     def law(self, job: Job) -> Evaluation | str:
-        from cloneproof.mechanisms.reservoir.law import law  # late: it reads what is defined here
-
         return law_or_reason(lambda: law(self, job))
 
     def proof_in_one(self, case: Case) -> Proof:
-        from cloneproof.mechanisms.reservoir.proof import proof
-
         return proof(self, case)
 
     def kernel(self, job: Job) -> Kernel | None:
-        from cloneproof.mechanisms.reservoir.kernel import reservoir_kernel
-
         return reservoir_kernel(self, job)
 
     def facts(self, setting: Setting) -> Facts:
-        from cloneproof.mechanisms.reservoir.facts import reservoir_facts  # late: it reads what is defined here
-
         return reservoir_facts(self, setting)
 
     def __str__(self) -> str:
@@ -155,6 +164,15 @@ class _Tests(Reservoir):
     def arm(self) -> SlotRule:
         name = "best-of-draws" if self.threshold is None else "first-pass"
         return SlotRule(name, self.draws, self.rounds, True, self.coins, self.threshold)
+
+    def doubts(self) -> Iterator[tuple[str, Mechanism]]:
+        """Yield the mechanism with a threshold a standard deviation of a test's count too low and too high."""
+        if self.threshold is None:
+            return
+        step = max(1, round(math.sqrt(self.threshold)))
+        for what, threshold in (("low", self.threshold - step), ("high", self.threshold + step)):
+            if 1 <= threshold <= self.rounds:
+                yield f"the threshold is {step:,} too {what}", replace(self, threshold=threshold)
 
 
 @dataclass(frozen=True)
@@ -307,6 +325,11 @@ class Bars(_Ranked):
     @cached_property
     def arm(self) -> SlotRule:
         return SlotRule("bars", self.draws, bar=bar_of(self.bars, self.stake))
+
+    def doubts(self) -> Iterator[tuple[str, Mechanism]]:
+        """Yield the mechanism with a bar a fifth too low and too high."""
+        for what, factor in (("low", 0.8), ("high", 1.2)):
+            yield f"the bar is a fifth too {what}", replace(self, bars=min(1.0, factor * self.bars))
 
 
 @dataclass(frozen=True)
