@@ -387,9 +387,10 @@ class Race:
         return draws.cost * draws.pairs_until_known(excess, self.alpha, self.bounds)
 
     def is_precise(self, entry: RaceEntry) -> bool:
-        """Return whether a gain is known to the tenth of honest pay, or to its third."""
+        """Return whether a gain is known to a tenth of honest pay or half of a finer tolerance, or to its third."""
         gain, honest = self.looks[entry].one_sided.gain, self.looks[entry].witness.honest
-        return gain.error <= max(TENTH * honest.value, THIRD * abs(gain.value))
+        part = min(TENTH, self.tolerance / 2) if self.tolerance else TENTH
+        return gain.error <= max(part * honest.value, THIRD * abs(gain.value))
 
     def first_draw(self, entry: RaceEntry) -> Draw:
         """Return a first look."""

@@ -31,7 +31,7 @@ from cloneproof.errors import EngineError
 from cloneproof.evaluation.evaluate import ExactEngine, evaluate, exact_evaluations
 from cloneproof.evaluation.reference import runs_of
 from cloneproof.evaluation.search import Answers, Search, run_search, until_interrupted
-from cloneproof.laws.arithmetic import few_products
+from cloneproof.laws.arithmetic import at_most_products
 from cloneproof.market.market import Market, full_copies
 from cloneproof.runs.deadline import Deadline
 from cloneproof.runs.estimate import Evaluation
@@ -51,7 +51,7 @@ def honest_evaluation(case: AuditCase) -> tuple[Evaluation, ExactEngine] | None:
     """Honest payoffs, and the engine; None if exact engines refuse, as it takes too long."""
     engine: ExactEngine = "law" if _too_many_states(case.market) else "auto"
     try:
-        with few_products():
+        with at_most_products():
             evaluations, _ = exact_evaluations([case.under], case.copies(case.kinds.honest), engine)
     except EngineError:
         return None
@@ -114,7 +114,7 @@ def search_vectors(
             clock.tell(number, len(every), f"{start.agent}: copies {vector}")
 
     answers = Answers[CopyVector, Witness](evaluate_vector, clock)
-    with until_interrupted(clock), few_products():
+    with until_interrupted(clock), at_most_products():
         run_search(answers, proposals())
     if clock.spent:
         why = "interrupted" if clock.interrupted else f"the {clock.limit:g} s were over"

@@ -45,9 +45,9 @@ def check_products(products: float, what: str, advice: str) -> None:
 
 
 @contextmanager
-def few_products() -> Iterator[None]:
-    """Within this context laws are refused from a tenth of that on: where there are many numbers to compute."""
-    token = _MOST_PRODUCTS.set(1e9)
+def at_most_products(most: float = 1e9) -> Iterator[None]:
+    """Within this context laws are refused from another number on: a tenth of it where many are computed."""
+    token = _MOST_PRODUCTS.set(most)
     try:
         yield
     finally:

@@ -8,10 +8,12 @@ from operator import attrgetter
 
 from cloneproof.audits.deviations import CopiesOf
 from cloneproof.audits.gain import Finding, exact_gain
+from cloneproof.laws.arithmetic import at_most_products
 from cloneproof.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.runs.estimate import ErrorKind, Estimate
 
+MOST_PRODUCTS = 1e12  # of a law: minutes, for the paper's longest horizons
 AUDITED = {"clone-proof": True, "exploitable": False, "undecided": None}  # whether none pay, by an audit's verdict
 
 
@@ -65,4 +67,5 @@ def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "exact", met
 
 def by_law(market: Market, mechanism: Mechanism, copies: tuple[int, ...]) -> Finding:
     """Return what Ana is paid for copies and for honest registration, and the difference, by the closed form."""
-    return exact_gain(market, mechanism, CopiesOf("ana", copies), "law")
+    with at_most_products(MOST_PRODUCTS):
+        return exact_gain(market, mechanism, CopiesOf("ana", copies), "law")
