@@ -9,7 +9,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._lib.randomness import substream, word
-from cloneproof.mechanisms.bandits.levels import NeutralRounds
+from cloneproof.mechanisms.neutral import NeutralRounds
 from support.late_by_hand import payoffs
 from support.sizes import LONG
 

@@ -89,7 +89,7 @@ def test_usual_bandits_are_always_there_and_thompson_pays(advised):
 
 def test_the_answer_has_the_price_of_its_promise(advised):
     answer, findings, *_ = advised.sections()
-    assert len(text([answer]).splitlines()) <= 3
+    assert len(text([answer]).splitlines()) <= 4
     assert answer.title == f"Run {advised.choice.name}"
     (table,) = findings.parts
     assert table.columns == ("finding", "what to do")

@@ -40,7 +40,7 @@ def test_a_page_prints(browser, pages, tmp_path):
     with visit(browser, (pages / "exploitable.html").as_uri()) as seen:
         paper = printed(seen.page, tmp_path / "page.pdf")
     assert paper.startswith(b"%PDF")
-    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 8
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 3  # what is folded stays so
 
 
 BROKEN = """<!DOCTYPE html><html><head><title>x</title></head><body><p style="width: 900px">wide</p>

@@ -10,7 +10,7 @@ from scipy import stats
 
 import cloneproof as cp
 from cloneproof.evaluation.reference import runs_of
-from cloneproof.mechanisms.committing.kernel import block_kernel
+from cloneproof.mechanisms.committing.kernel import committing_kernel
 from support.native_functions import log_chance
 from support.reference_runs import played
 
@@ -25,7 +25,7 @@ def draws_of(trials, chance, number=DRAWS):
     """What a lone arm is paid by the compiled kernel, for which all its rounds are one block."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(chance))], horizon=trials)
     job = runs_of(market, cp.mechanism("etc", arm_rounds=trials), {"ana": (1,)}, 5)
-    return played(block_kernel, job, 0, number).payoff[:, 0]
+    return played(committing_kernel, job, 0, number).payoff[:, 0]
 
 
 @pytest.mark.parametrize(("trials", "chance"), CASES)

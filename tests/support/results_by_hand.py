@@ -12,6 +12,7 @@ from cloneproof.advice.recommendation import (
 )
 from cloneproof.boards.copies import BoardCopies, LikeModels, LikePair
 from cloneproof.logs.copy_worth import CopyWorth
+from cloneproof.logs.drawn import DrawnCost
 from cloneproof.logs.faults import Fault
 from cloneproof.logs.policy_audit import PolicyAudit
 from cloneproof.logs.study import study_log
@@ -71,7 +72,7 @@ def log_study():
         worth=(CopyWorth(copier, 500, *map(regret, (9.0, 7.0, 2.0))), CopyWorth(copier, 500, remark="no time")),
         verdict=PolicyAudit(attack, attack.worst, "copies of one item"),
         recommendation=recommendation(),
-        cost=regret(20.0),
+        cost=DrawnCost(regret(20.0), regret(0.05)),
     )
 
 

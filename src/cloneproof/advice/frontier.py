@@ -84,7 +84,7 @@ def frontier(
 
     kinds = min(KINDS, len({agent.laws for agent in market.agents}))
     least = [FEWEST * LEAST_WORLDS * kinds * cost for cost, _ in costed]  # the smallest look at each comes first
-    again = max(LEAST_AGAIN, min(AGAIN, 1 - sum(least) / seconds))
+    again = max(LEAST_AGAIN, min(AGAIN, 1 - sum(least) / seconds)) if seconds else LEAST_AGAIN
     for place, (_, mechanism) in enumerate(costed):
         look, left_over = _Look(heard(market, mechanism), mechanism, seed), budget(again)
         share = least[place] + max(0.0, left_over - sum(least[place:])) * weights[place] / sum(weights[place:])

@@ -309,10 +309,11 @@ def rank(
             columns.append(np.full(count, exact.value) if exact else kernel_outcomes(drawn[k], first, count).regret)
         return compared.with_differences(np.column_stack(columns))
 
-    def report(status: SamplingStatus) -> None:
-        tell(min(1.0, status.totals.count * compared.cost / seconds))
+    most = max(FIRST_TIME, int(seconds / compared.cost)) if compared.cost else FIRST_TIME
 
-    most = max(FIRST_TIME, int(seconds / compared.cost))
+    def report(status: SamplingStatus) -> None:
+        tell(min(1.0, status.totals.count / most))
+
     plan = RunPlan(most, compared.decide, report=report)
     totals, _ = drive(regrets, RunTotals.empty(Estimands(compared.bounds(regret_bounds(market)))), plan)
     estimates = totals.estimates(CONFIDENCE, f"{totals.runs} runs, seed {seed}", "asymptotic")

@@ -117,7 +117,13 @@ def search_vectors(
     with until_interrupted(clock), at_most_products():
         run_search(answers, proposals())
     if clock.spent:
-        why = "interrupted" if clock.interrupted else f"the {clock.limit:g} s were over"
+        why = (
+            "interrupted"
+            if clock.interrupted
+            else "the time was over"
+            if clock.limit is None
+            else f"the {clock.limit:g} s were over"
+        )
         for vector in every:
             if vector not in answers.evaluated:
                 answers.left_out.setdefault(vector, why)

@@ -394,8 +394,14 @@ def slices(chances: FloatArray, grid: FloatArray) -> Mixture:
     ends = [0, *(np.flatnonzero((np.diff(kind) != 0) | (np.diff(kept) > 1)) + 1), len(kept)]
     parts = [kept[low:high] for low, high in pairwise(ends)]
     weights = [float(f"{chances[own].sum():.9f}") for own in parts]
-    priors = [Uniform(_rounded(edges[own[0]]), _rounded(edges[own[-1] + 1])) for own in parts]
+    priors = [_slice(float(edges[own[0]]), float(edges[own[-1] + 1])) for own in parts]
     return Mixture([weight / math.fsum(weights) for weight in weights], priors)
+
+
+def _slice(low: float, high: float) -> Uniform:
+    """Return an even law, its ends in few digits, unless these are alike (next to 1 they may be)."""
+    ends = _rounded(low), _rounded(high)
+    return Uniform(*ends) if ends[0] < ends[1] else Uniform(low, high)
 
 
 def _rounded(rate: float) -> float:

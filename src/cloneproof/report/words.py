@@ -136,7 +136,7 @@ def measured(estimate: Estimate, sign: bool = False) -> str:
     """
     if not math.isfinite(estimate.error):
         return f"{number(estimate, sign)} ({error_words(estimate)})"
-    if not seen(estimate):
+    if estimate.error <= max(5e-4 * abs(estimate.value), 1e-9):  # beyond the digits that are written
         return number(estimate, sign)
     digits = max(0, 1 - math.floor(math.log10(estimate.error)))
     text = f"{estimate.value:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
