@@ -218,7 +218,7 @@ def test_a_log_of_one_row_or_without_rewards_is_studied(rows, seconds):
 def test_a_budget_is_one_promise_and_says_what_was_left_out():
     """What there is no time for is not begun."""
     log = cp.read_log(planted(), same=["title"])
-    with ticking(0.3):
+    with ticking(1.2):
         study = study_log(log, seconds=1)
         judged = study_log(log, lambda market: cp.mechanism("ucb1"), "ucb1", seconds=1)
     assert study.left[-1] == "a recommendation"
