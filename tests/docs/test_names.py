@@ -139,7 +139,7 @@ def test_parameters_that_pages_name_exist():
 
 
 def test_names_that_lead_nowhere_are_noticed():
-    text = "As `mechanisms.gone.Level`, `Mechanism.gone`, `cp.gone(1)`, `mechanisms.Mechanism.agent`, `market.toml`."
+    text = "As `mechanisms.gone.Level`, `Mechanism.gone`, `cp.gone(1)`, `mechanisms.Mechanism.runs`, `market.toml`."
     assert list(dead_names(text)) == ["mechanisms.gone.Level", "Mechanism.gone", "cp.gone"]
     assert list(dead_files("`rounds.py`, `bounds/rounds.py`, bounds/gone.py, tests/test_gone.py, x.rounds.py")) == [
         "bounds/gone.py",
