@@ -83,13 +83,34 @@ def test_the_version_stands_in_one_place():
     assert "cloneproof" not in imported
 
 
-def test_importing_loads_nothing_that_only_drawing_and_compiling_need():
+@pytest.mark.parametrize(
+    "asked", [(), ("--help",), ("audit", "--help"), ("audit", "--nonsense"), ("board",), ("schema", "--what")]
+)
+def test_help_and_refusals_compute_nothing_and_load_nothing_to_compute_with(asked):
     heavy = (
-        "matplotlib", "jinja2", "pandas", "numba", "typer", "msgspec", "scipy.special", "scipy.stats",
-        "cloneproof.sweeps",
+        "numpy", "scipy", "matplotlib", "jinja2", "pandas", "numba", "msgspec", "duckdb", "rapidfuzz", "rich.console",
+        "cloneproof.market", "cloneproof.mechanisms",
     )  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys, cloneproof; print([m for m in {heavy} if m in sys.modules])"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout.strip() == "[]"
+    told = f"print([m for m in {heavy} if m in sys.modules], file=sys.stderr)"
+    code = f"import sys, cloneproof, atexit; atexit.register(lambda: {told})"
+    if asked:
+        code += "; from cloneproof.cli import main; main()"
+    else:
+        code += "; assert 'typer' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, text=True, check=False)
+    assert done.returncode == (0 if not asked or "--help" in asked else 2)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_every_public_name_loads_alone():
+    """A name loads what it needs in an order of its own, in which no import may run in a circle."""
+    code = (
+        "import os, numpy, scipy.special, scipy.stats, cloneproof as cp\n"
+        "for name in cp.__all__:\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        os._exit(0 if getattr(cp, name) is not None else 1)\n"
+        "    assert os.waitpid(child, 0)[1] == 0, name\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

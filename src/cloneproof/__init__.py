@@ -51,37 +51,37 @@ Modules: `adapters` (LiteLLM's router), `boards` (leaderboards), `bounds` (formu
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cloneproof import bounds, errors
 from cloneproof._version import __version__ as __version__
-from cloneproof.audits.audit import audit
-from cloneproof.audits.gain import gain
-from cloneproof.evaluation.evaluate import evaluate
-from cloneproof.evaluation.reference import simulate
-from cloneproof.evaluation.search import Search
-from cloneproof.market import (
-    Agent,
-    Beta,
-    Discrete,
-    Empirical,
-    LogOdds,
-    Market,
-    Mixture,
-    Point,
-    SegmentVectors,
-    Uniform,
-    load_market,
-    save_market,
-)
-from cloneproof.mechanisms import Mechanism, Session, bandit, mechanism, rule, session
-from cloneproof.mechanisms.own.black_box import BlackBox
 
-if TYPE_CHECKING:  # these load when they are first asked for
-    from cloneproof import adapters, boards, examples, paper, results
+if TYPE_CHECKING:  # every name loads when it is first asked for, with what it needs and nothing else
+    from cloneproof import adapters, boards, bounds, errors, examples, paper, results
     from cloneproof.advice.recommend import recommend
+    from cloneproof.audits.audit import audit
     from cloneproof.audits.equilibrium import equilibrium
+    from cloneproof.audits.gain import gain
+    from cloneproof.audits.smallest import smallest_attack
     from cloneproof.evaluation.conformance import check_mechanism
+    from cloneproof.evaluation.evaluate import evaluate
+    from cloneproof.evaluation.reference import simulate
+    from cloneproof.evaluation.search import Search
     from cloneproof.logs.reading import read_log
     from cloneproof.logs.same import same_items
+    from cloneproof.market import (
+        Agent,
+        Beta,
+        Discrete,
+        Empirical,
+        LogOdds,
+        Market,
+        Mixture,
+        Point,
+        SegmentVectors,
+        Uniform,
+        load_market,
+        save_market,
+    )
+    from cloneproof.mechanisms import Mechanism, Session, bandit, mechanism, rule, session
+    from cloneproof.mechanisms.own.black_box import BlackBox
     from cloneproof.sweeps.sweep import sweep
 
 __all__ = [
@@ -92,27 +92,34 @@ __all__ = [
     "same_items", "save_market", "session", "simulate", "smallest_attack", "sweep",
 ]  # fmt: skip
 
-_LATE = {  # name: the module that has it, or that it is
-    "adapters": "cloneproof.adapters",
-    "boards": "cloneproof.boards",
-    "examples": "cloneproof.examples",
-    "check_mechanism": "cloneproof.evaluation.conformance",
-    "equilibrium": "cloneproof.audits.equilibrium",
-    "paper": "cloneproof.paper",
-    "read_log": "cloneproof.logs.reading",
-    "recommend": "cloneproof.advice.recommend",
-    "results": "cloneproof.results",
-    "same_items": "cloneproof.logs.same",
-    "smallest_attack": "cloneproof.audits.smallest",
-    "sweep": "cloneproof.sweeps.sweep",
+_FROM = {  # a module, and the names that it has
+    "cloneproof": "adapters boards bounds errors examples paper results",
+    "cloneproof.advice.recommend": "recommend",
+    "cloneproof.audits.audit": "audit",
+    "cloneproof.audits.equilibrium": "equilibrium",
+    "cloneproof.audits.gain": "gain",
+    "cloneproof.audits.smallest": "smallest_attack",
+    "cloneproof.evaluation.conformance": "check_mechanism",
+    "cloneproof.evaluation.evaluate": "evaluate",
+    "cloneproof.evaluation.reference": "simulate",
+    "cloneproof.evaluation.search": "Search",
+    "cloneproof.logs.reading": "read_log",
+    "cloneproof.logs.same": "same_items",
+    "cloneproof.market": "Agent Beta Discrete Empirical LogOdds Market Mixture Point SegmentVectors Uniform"
+    " load_market save_market",
+    "cloneproof.mechanisms": "Mechanism Session bandit mechanism rule session",
+    "cloneproof.mechanisms.own.black_box": "BlackBox",
+    "cloneproof.sweeps.sweep": "sweep",
 }
+_LATE = {name: module for module, names in _FROM.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name not in _LATE:
         raise AttributeError(f"module 'cloneproof' has no attribute {name!r}")
-    module = import_module(_LATE[name])
-    value = globals()[name] = module if module.__name__ == f"cloneproof.{name}" else getattr(module, name)
+    place = _LATE[name]
+    value = import_module(f"cloneproof.{name}") if place == "cloneproof" else getattr(import_module(place), name)
+    globals()[name] = value
     return value
 
 

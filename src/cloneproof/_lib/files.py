@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -118,5 +117,7 @@ def code_version() -> str:
 
     Numerical libraries are included, since they decide the last bits of a beta quantile.
     """
+    from importlib.metadata import version  # late: it loads a parser of mails
+
     libraries = [f"{name} {version(name)}" for name in LIBRARIES if name != "numba" or find_spec("numba")]
     return ", ".join([f"cloneproof {__version__}", f"sources {package_digest()}", *libraries])

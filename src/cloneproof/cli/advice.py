@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import cloneproof as cp
 from cloneproof._lib.files import write_whole
-from cloneproof.advice.recommendation import Recommendation, terms_toml
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
@@ -22,12 +22,10 @@ from cloneproof.cli.options import (
 )
 from cloneproof.cli.output import deliver, working
 from cloneproof.errors import CloneproofError, MarketError
-from cloneproof.evaluation.search import Search
-from cloneproof.market.delays import Delays
-from cloneproof.market.market import Market
-from cloneproof.market.priors import Prior
-from cloneproof.market.segments import law_from_dict
-from cloneproof.market.toml import load_market
+
+if TYPE_CHECKING:
+    from cloneproof.advice.recommendation import Recommendation
+    from cloneproof.market.priors import Prior
 
 PRIOR_NAMES = {"beta": "beta", "uniform": "uniform", "logodds": "log_odds"}  # as options and as files write them
 
@@ -73,16 +71,14 @@ def recommend(
     before everything was looked at, 2 bad input.
     """
     check_files(html, toml)
-    from cloneproof.advice.recommend import recommend as run_recommend
-
-    search = Search(seconds=seconds, seed=seed)
+    search = cp.Search(seconds=seconds, seed=seed)
     if market_file is not None:
         if any(option is not None for option in (agents, originals, rates, rounds, segments)):
             raise CloneproofError(
                 "expected MARKET.toml without --agents, --originals, --rates, --rounds and --segments, which stand in "
                 "its place; leave one of the two out"
             )
-        market = load_market(market_file)
+        market = cp.load_market(market_file)
     else:
         if agents is None or originals is None or rates is None or rounds is None:
             raise CloneproofError(
@@ -90,16 +86,18 @@ def recommend(
                 "--originals 3 --rates .002:.006 --rounds 1e8"
             )
         named = None if segments is None else parsed_segments(segments)
-        market = Market.alike(agents, originals, rounds, segments=named, **parsed_rates(rates))
+        market = cp.Market.alike(agents, originals, rounds, segments=named, **parsed_rates(rates))
     if clicks_within is not None or lasts is not None:
         if clicks_within is None or lasts is None:
             raise CloneproofError(
                 "expected --clicks-within and --lasts together, got one of them; give e.g. --clicks-within "
                 "50%=30m,95%=6h --lasts 30d"
             )
+        from cloneproof.market.delays import Delays
+
         market = market.with_delays(Delays(clicks_within, lasts))
     with working("looking") as tell:
-        advice = run_recommend(market, own=own_by_name(policy), drift=drift, search=search, progress=tell)
+        advice = cp.recommend(market, own=own_by_name(policy), drift=drift, search=search, progress=tell)
     deliver(advice, as_json, html, details=True)
     if toml is not None:
         write_terms(advice, toml)
@@ -111,6 +109,8 @@ def write_terms(advice: Recommendation | None, path: str) -> None:
     """Write the terms of a live market that runs what is recommended."""
     if advice is None or not advice.ranked:
         raise CloneproofError("expected a mechanism to write terms for, got none that is clone-proof here; see above")
+    from cloneproof.advice.recommendation import terms_toml
+
     write_whole(path, terms_toml(advice.market, advice.choice))
 
 
@@ -123,6 +123,8 @@ def parsed_rates(text: str) -> dict[str, Any]:
     {'rates': Beta(a=2.0, b=60.0)}
     """
     if (named := re.fullmatch(r"\s*(beta|uniform|logodds)\s*\(([^()]*)\)\s*", text, re.IGNORECASE)) is not None:
+        from cloneproof.market.segments import law_from_dict
+
         return {"rates": law_from_dict({PRIOR_NAMES[named[1].lower()]: _numbers(named[2], ",")})}
     if os.path.exists(text):
         return {"rates": _logged_rates(text)}

@@ -7,15 +7,12 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import cloneproof as cp
 from cloneproof._lib.files import write_whole
-from cloneproof.audits.audit import audit as run_audit
-from cloneproof.audits.result import Audit, Verdict
-from cloneproof.audits.search_result import Witness
-from cloneproof.audits.smallest import smallest_attack
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
@@ -32,10 +29,11 @@ from cloneproof.cli.options import (
     option,
 )
 from cloneproof.cli.output import deliver, note, working
-from cloneproof.evaluation.search import Search
-from cloneproof.market.toml import load_market, market_to_toml
-from cloneproof.mechanisms.own.black_box import BlackBox
-from cloneproof.report.words import drawn
+
+if TYPE_CHECKING:
+    from cloneproof.audits.result import Audit, Verdict
+    from cloneproof.audits.search_result import Witness
+    from cloneproof.evaluation.search import Search
 
 AGAIN = 4  # times as many pairs as the audit drew: a written test is to be surer than the audit was
 OUTPUTS = ("--html", "--write-test", "--agent", "--max-copies")  # not repeated
@@ -78,6 +76,8 @@ class Audited:
 
 def python_words(audit: Audit, audited: Audited, market_file: str, search: Search) -> str:
     """Return lines of Python that repeat the worst attack."""
+    from cloneproof.report.words import drawn
+
     worst = audit.worst
     agent, copies, made = worst.agent, worst.copies, audited.name
     if audited.imports:
@@ -108,6 +108,9 @@ def _runs(audit: Audit, found: Witness, times: int, search: Search) -> str:
 
 def pytest_file(audit: Audit, smallest: Witness, audited: Audited, search: Search) -> str:
     """Return a pytest file in which the smallest attack is tried again."""
+    from cloneproof.market.toml import market_to_toml
+    from cloneproof.report.words import drawn
+
     again = f", search=cp.Search({_runs(audit, smallest, AGAIN, search)})" if drawn(smallest) else ""
     system, *own = audited.imports if len(audited.imports) > 1 else ("", *audited.imports)
     path, imports = (own[:1], own[1:]) if system else ([], own)
@@ -170,17 +173,17 @@ def audit(
     Exit codes: 0 clone-proof (or undecided, if allowed), 1 exploitable, 3 undecided, 2 bad input.
     """
     check_files(html, test)  # before the work, not after it
-    search = Search(max_copies, seconds, runs, seed, device=device)  # type: ignore[arg-type]
-    market = load_market(market_file)
+    search = cp.Search(max_copies, seconds, runs, seed, device=device)  # type: ignore[arg-type]
+    market = cp.load_market(market_file)
     name, made = mechanism_or_policy(mechanism, policy, settings)
     own = made(market) if policy is not None else None
     audited = made if own is None else own
     with working(f"auditing {name}") as tell:
-        result = run_audit(
+        result = cp.audit(
             market, audited, agent=agent, opponents=opponents, tolerance=tolerance,  # type: ignore[arg-type]
             also=also or (), search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
-    audited_code = Audited.of(result, policy, isinstance(own, BlackBox))
+    audited_code = Audited.of(result, policy, isinstance(own, cp.BlackBox))
     to_do, found = list[tuple[str, str]](), result.verdict == "exploitable" and opponents != "any"
     if found and sys.argv[1:2] == ["audit"]:
         to_do = [("Again", f"`{shell_words(result, sys.argv[1:], max_copies)}`")]
@@ -192,7 +195,7 @@ def audit(
         print(f"To repeat it in Python:\n{python_words(result, audited_code, market_file, search)}")
     if seconds is not None and not as_json:
         print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")
-    smallest = None if test is None else smallest_attack(result)
+    smallest = None if test is None else cp.smallest_attack(result)
     if test is not None and smallest is None:
         note(f"{test} is not written: no attack on honest others was found")
     elif test is not None and smallest is not None:

@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+import cloneproof as cp
 from cloneproof._lib.findings import WithFindings, read_known
 from cloneproof.cli.options import (
     UNANSWERED,
@@ -20,8 +21,6 @@ from cloneproof.cli.options import (
 )
 from cloneproof.cli.output import code_with_known, deliver, working
 from cloneproof.errors import BoardError
-from cloneproof.evaluation.search import Search
-from cloneproof.runs.deadline import Deadline
 
 
 def board(
@@ -61,7 +60,9 @@ def board(
     Exit codes: 1 variants gain on the board as it is, or models look like one; 3 nothing was seen, 2 bad input. With
     --known: 1 if a finding is not in it, 0 if all are.
     """
-    clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
+    from cloneproof.runs.deadline import Deadline
+
+    clock = Deadline(None if seconds is None else cp.Search(seconds=seconds).seconds)
     check_files(html)
     accepted = read_known(known)
 

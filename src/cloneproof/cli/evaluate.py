@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import starmap
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cloneproof._lib.data import Data, to_data
+import cloneproof as cp
+from cloneproof._lib.data import to_data
 from cloneproof._lib.files import write_whole
 from cloneproof.cli.options import (
     UNANSWERED,
@@ -26,15 +26,9 @@ from cloneproof.cli.options import (
     parsed_copies,
 )
 from cloneproof.cli.output import command_progress, print_json, print_result, print_sections
-from cloneproof.evaluation.evaluate import checked_horizons, evaluate_horizons
-from cloneproof.evaluation.evaluate import evaluate as evaluate_once
-from cloneproof.evaluation.search import Search
-from cloneproof.market.market import FullCopies, full_copies
-from cloneproof.market.toml import load_market
-from cloneproof.report.answers import horizons_sections
-from cloneproof.report.page import playground
-from cloneproof.runs.estimate import Evaluation
-from cloneproof.runs.sampler import SamplingStatus
+
+if TYPE_CHECKING:
+    from cloneproof.runs.sampler import SamplingStatus
 
 
 def evaluate(
@@ -60,8 +54,17 @@ def evaluate(
 
     Exit codes: 0 done, 3 out of time before all runs, 2 bad input.
     """
+    from cloneproof.evaluation.evaluate import (
+        HorizonEvaluation,
+        PrintedEvaluation,
+        checked_horizons,
+        evaluate_horizons,
+    )
+    from cloneproof.market.market import full_copies
+    from cloneproof.report.answers import horizons_sections
+
     name, mechanism_for = mechanism_or_policy(mechanism, policy, settings)
-    market = load_market(market_file)
+    market = cp.load_market(market_file)
     full = full_copies(market.agents, parsed_copies(copies))
     with command_progress() as bar:
         task = bar.add_task(f"evaluating {name}", total=None)
@@ -73,9 +76,9 @@ def evaluate(
                 bar.update(task, completed=status.totals.runs, total=status.most, description=words)
 
             how: dict[str, Any] = {"engine": engine, "confidence": confidence}
-            search = Search(seconds=seconds, runs=runs, seed=seed, device=device)  # type: ignore[arg-type]
+            search = cp.Search(seconds=seconds, runs=runs, seed=seed, device=device)  # type: ignore[arg-type]
             how |= {"threads": threads, "search": search, "progress": report}
-            by_horizon = {market.horizon: evaluate_once(market, mechanism_for(market), full, **how)}
+            by_horizon = {market.horizon: cp.evaluate(market, mechanism_for(market), full, **how)}
         else:
             by_horizon = evaluate_horizons(market, mechanism_for, checked_horizons(horizons), full, engine)  # type: ignore[arg-type]
         bar.update(task, total=1, completed=1)
@@ -90,24 +93,6 @@ def evaluate(
             print_sections(horizons_sections(by_horizon, question))
     if any(evaluation.partial for evaluation in by_horizon.values()):
         raise typer.Exit(UNANSWERED)
-
-
-@dataclass(frozen=True)
-class HorizonEvaluation(Data):
-    """An evaluation, and the horizon that it is for."""
-
-    keys_of_data = ("horizon", *(f"{key.rstrip('?')}=evaluation.{key}" for key in Evaluation.keys_of_data))
-
-    horizon: int
-    evaluation: Evaluation
-
-
-class PrintedEvaluation(NamedTuple):
-    """What `--json` prints: the evaluation at each horizon."""
-
-    mechanism: str
-    copies: FullCopies
-    horizons: tuple[HorizonEvaluation, ...]
 
 
 def example(
@@ -131,5 +116,7 @@ def play(
 
     Seven bandits decide side by side. It needs no server and no network: open it, or send it to somebody.
     """
+    from cloneproof.report.page import playground
+
     write_whole(page, playground())
     typer.echo(f"Open {page} in a browser: seven bandits decide side by side, with copies and without.")

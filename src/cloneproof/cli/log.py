@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+import cloneproof as cp
 from cloneproof._lib.findings import read_known
 from cloneproof.cli.advice import write_terms
 from cloneproof.cli.options import (
@@ -34,13 +35,11 @@ from cloneproof.cli.output import (
 )
 from cloneproof.cli.serve import service_package
 from cloneproof.errors import LogError
-from cloneproof.evaluation.search import Search
-from cloneproof.market.toml import save_market
-from cloneproof.runs.deadline import Deadline
 
 if TYPE_CHECKING:
     from cloneproof.logs.originals import Lookalikes
     from cloneproof.logs.study import LogStudy, StudiedPolicy
+    from cloneproof.runs.deadline import Deadline
     from cloneproof.serve.offline import LedgerRows
 
 SQLITE: Final = b"SQLite format 3\0"  # first bytes of a database file
@@ -130,9 +129,9 @@ def log(
     accepted = read_known(known)
     if settings and (policy is None or ":" in policy):
         raise LogError("expected --set with the name of a mechanism as --policy, got it without; leave it out")
-    from cloneproof.logs.reading import read_log
+    from cloneproof.runs.deadline import Deadline
 
-    clock = Deadline(Search(seconds=seconds).seconds)
+    clock = Deadline(cp.Search(seconds=seconds).seconds)
     ledger = read_ledger(files, market, season, clock)
     columns: dict[str, Any] = {
         "agent": agent, "arm": arm, "reward": reward, "time": time, "count": count,
@@ -142,7 +141,7 @@ def log(
         columns |= {name: columns[name] or name for name in ledger.columns}
     with command_progress() as bar:
         task = bar.add_task("reading", total=100)
-        logged = read_log(
+        logged = cp.read_log(
             files if ledger is None else ledger.columns, **columns, owners=owners,
             same=[name for name in (same or "").split(",") if name], reward_range=parsed_range(reward_range),
             local_arms=local_arms or ledger is not None, leave_out=leave_out, seconds=seconds,
@@ -171,7 +170,7 @@ def log(
         )  # fmt: skip
     study = study.accepting(accepted)
     if market_file is not None:
-        save_market(study.market_file(as_logged), market_file)
+        cp.save_market(study.market_file(as_logged), market_file)
         study = replace(study, notes=(*study.notes, written(market_file, as_logged)))
     deliver(study, as_json, html, details=True)
     if toml is not None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import cloneproof as cp
 from cloneproof._lib.sections import Section, Table
 from cloneproof.cli.options import AsJson
 from cloneproof.cli.output import print_json, print_sections
 from cloneproof.errors import CloneproofError
-from cloneproof.market.market import Market
-from cloneproof.market.toml import load_market
-from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
-from cloneproof.mechanisms.committing.parameters import outside_conditions
+
+if TYPE_CHECKING:
+    from cloneproof.market.market import Market
 
 
 def mechanisms(
@@ -25,11 +25,13 @@ def mechanisms(
 
     With a market file: also the parameters that follow from it, and whether the conditions of the claims hold.
     """
+    from cloneproof.mechanisms.catalogue import CATALOGUE
+
     if market_file is None:
         rows = [_general(name) for name in CATALOGUE]
         title, columns = "Mechanisms", ("mechanism", "what it does", "claims")
     else:
-        market = load_market(market_file)
+        market = cp.load_market(market_file)
         rows = [_for_market(name, market) for name in CATALOGUE]
         title = f"Parameters for {market_file}: {len(market.agents)} agents, {market.horizon} rounds"
         columns = ("mechanism", "parameters", "remarks")
@@ -53,11 +55,13 @@ def _words(value: Any) -> list[str]:  # noqa: ANN401
 
 
 def _general(name: str) -> dict[str, Any]:
+    from cloneproof.mechanisms.catalogue import CATALOGUE
+
     builder = CATALOGUE[name]
     example: dict[str, Any] = {
         key: 1 for key, p in inspect.signature(builder).parameters.items() if p.default is p.empty
     }
-    instance = mechanism(name, **example)
+    instance = cp.mechanism(name, **example)
     return {
         "mechanism": name,
         "what it does": (inspect.getdoc(builder) or "").partition("\n")[0],
@@ -66,8 +70,10 @@ def _general(name: str) -> dict[str, Any]:
 
 
 def _for_market(name: str, market: Market) -> dict[str, Any]:
+    from cloneproof.mechanisms.committing.parameters import outside_conditions
+
     try:
-        instance = mechanism(name, market=market)
+        instance = cp.mechanism(name, market=market)
         honest = {agent.name: agent.count for agent in market.agents}
         remarks = outside_conditions(instance, honest, market.horizon)
         parameters: dict[str, Any] = dict(instance.parameters)

@@ -8,21 +8,21 @@ import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import cloneproof as cp
 from cloneproof._lib.checks import ungrouped, whole
 from cloneproof._lib.clock import now
 from cloneproof._lib.discovery import imported
 from cloneproof._lib.files import check_place
 from cloneproof.errors import CloneproofError, MarketError, MechanismError, brief
-from cloneproof.market.market import Market
-from cloneproof.mechanisms.bandits.rule import Rule
-from cloneproof.mechanisms.catalogue import mechanism as by_name
-from cloneproof.mechanisms.catalogue import own_mechanism
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.own.black_box import BlackBox
+
+if TYPE_CHECKING:  # commands load what they compute with when they begin, so that help and refusals are quick
+    from cloneproof.market.market import Market
+    from cloneproof.mechanisms.mechanism import Mechanism
+    from cloneproof.mechanisms.own.black_box import BlackBox
 
 
 def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
@@ -125,6 +125,11 @@ def own_policy(text: str, settings: Sequence[str] | None = None) -> Mechanism | 
 
     A function makes a rule if it takes what --set gives, or nothing; one of a view makes a policy.
     """
+    from cloneproof.mechanisms.bandits.rule import Rule
+    from cloneproof.mechanisms.catalogue import own_mechanism
+    from cloneproof.mechanisms.mechanism import Mechanism
+    from cloneproof.mechanisms.own.black_box import BlackBox
+
     look_here()
     made = imported(text, "a policy", "MyPolicy", MechanismError)
     if isinstance(made, BlackBox) and not settings:
@@ -165,7 +170,7 @@ def mechanism_or_policy(
 
 def chosen_mechanism(name: str, settings: Sequence[str] | None, market: Market) -> Mechanism:
     """Return the mechanism of that name, with parameters as set, or else from its theorem for the market."""
-    return by_name(name, market=market, **_options(settings))
+    return cp.mechanism(name, market=market, **_options(settings))
 
 
 def _options(settings: Sequence[str] | None) -> dict[str, Any]:

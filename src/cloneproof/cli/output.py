@@ -17,8 +17,6 @@ from cloneproof._lib.files import write_whole
 from cloneproof._lib.findings import WithFindings
 from cloneproof._lib.sections import Result, Section, Tiles
 from cloneproof.cli.options import UNANSWERED
-from cloneproof.report.page import html_page
-from cloneproof.report.text import text
 
 if TYPE_CHECKING:  # it is loaded when a command draws something, not for --help
     from rich.progress import Progress
@@ -68,6 +66,8 @@ def deliver(
         said = Tiles((*rows, *((name, words, "") for name, words in to_do)))
         first = replace(first, parts=[*parts, *([] if isinstance(last, Tiles) else [last]), said])
     if html is not None:
+        from cloneproof.report.page import html_page
+
         write_whole(html, html_page(result, (first, *others)))
     if not as_json:
         print_sections([first, *(others if details else ())])
@@ -87,6 +87,8 @@ def code_with_known(result: WithFindings, code: int) -> int:
 def print_sections(sections: Iterable[Section]) -> None:
     """Print sections: as wide as the terminal or, if piped, with tables as wide as their cells."""
     from rich.console import Console
+
+    from cloneproof.report.text import text
 
     terminal = sys.stdout.isatty()
     width = Console().width if terminal or "COLUMNS" in os.environ else None

@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
+import cloneproof as cp
 from cloneproof._lib.files import write_whole
 from cloneproof._lib.findings import read_known
 from cloneproof.cli.options import AsJson, Details, HtmlFile, KnownFile, check_files, option
 from cloneproof.cli.output import code_with_known, command_progress, deliver
 from cloneproof.errors import LogError, brief
-from cloneproof.same.links import FALSE_SHARE
+from cloneproof.same import FALSE_SHARE
 
 
 def same(
@@ -41,12 +42,10 @@ def same(
     """
     check_files(html, table)
     accepted = read_known(known)
-    from cloneproof.logs.same import same_items
-
     kinds = {name: kind or "text" for name, _, kind in (one.partition("=") for one in (by or "").split(",") if one)}
     with command_progress() as bar:
         task = bar.add_task("comparing", total=100)
-        found = same_items(
+        found = cp.same_items(
             file, by=kinds, owner=owner, against=against, rewards=_two_columns(rewards), false_share=false_share,
             progress=lambda share: bar.update(task, completed=100 * share),
         ).accepting(accepted)  # fmt: skip

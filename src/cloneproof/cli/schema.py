@@ -41,7 +41,7 @@ def printed_results() -> Mapping[str, Any]:
     """Return the type of what each command prints with --json."""
     from cloneproof.advice.recommendation import Recommendation
     from cloneproof.audits.result import Audit
-    from cloneproof.cli.evaluate import PrintedEvaluation
+    from cloneproof.evaluation.evaluate import PrintedEvaluation
     from cloneproof.sweeps.table import SweepTable
 
     return {

@@ -19,7 +19,6 @@ from cloneproof._lib.data import to_data
 from cloneproof.cli.options import AsJson, option
 from cloneproof.cli.output import note, print_json
 from cloneproof.errors import CloneproofError, FileError, brief
-from cloneproof.report.words import printable
 
 _KINDS: Mapping[type, tuple[tuple[type, ...], str]] = {  # by the kind of the default
     int: ((int,), "a whole number"),
@@ -184,6 +183,7 @@ def replay(
     published yet).
     """
     service_package()
+    from cloneproof.report.words import printable
     from cloneproof.serve.offline import replay_all
 
     results = replay_all(place, market)

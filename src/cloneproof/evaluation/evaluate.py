@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from cloneproof._lib.checks import known, ungrouped, whole
+from cloneproof._lib.data import Data
 from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.evaluation.precise import abandons, stakes
 from cloneproof.evaluation.reference import runs_of
@@ -298,3 +299,21 @@ def checked_horizons(horizons: object) -> list[int]:
             "write e.g. '1:500'"
         )
     return rising
+
+
+@dataclass(frozen=True)
+class HorizonEvaluation(Data):
+    """An evaluation, and the horizon that it is for."""
+
+    keys_of_data = ("horizon", *(f"{key.rstrip('?')}=evaluation.{key}" for key in Evaluation.keys_of_data))
+
+    horizon: int
+    evaluation: Evaluation
+
+
+class PrintedEvaluation(NamedTuple):
+    """What `--json` prints: the evaluation at each horizon."""
+
+    mechanism: str
+    copies: FullCopies
+    horizons: tuple[HorizonEvaluation, ...]

@@ -27,7 +27,8 @@ from cloneproof._lib.arrays import joined
 from cloneproof.logs.fit import FittedRates, fit_rates
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.market.priors import Prior
-from cloneproof.same.links import FALSE_SHARE, ClicksAndViews, Links, links_of
+from cloneproof.same import FALSE_SHARE
+from cloneproof.same.links import ClicksAndViews, Links, links_of
 from cloneproof.same.words import read_words
 
 ONE_ITEM_SPREAD: Final = 0.14  # standard deviation of the log-odds of one item's arms

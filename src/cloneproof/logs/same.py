@@ -15,7 +15,8 @@ from cloneproof._lib.sources import LogSource, guessed_column, log_source, named
 from cloneproof._lib.tables import Tabular
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.columns import TITLES
-from cloneproof.same.links import FALSE_SHARE, ClicksAndViews, ColumnKind, SameLink, links_of
+from cloneproof.same import FALSE_SHARE
+from cloneproof.same.links import ClicksAndViews, ColumnKind, SameLink, links_of
 
 BLOCK: Final = "block"
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from cloneproof._lib.arrays import FloatArray, IntArray
 from cloneproof._lib.data import Data
+from cloneproof.same import FALSE_SHARE
 from cloneproof.same.chance import BoolArray, Chances, chances
 from cloneproof.same.likeness import EVIDENCE, Pairs, left_over, pairs_of, shops
 from cloneproof.same.words import PLAIN, Catalogue
@@ -131,7 +132,6 @@ def by_identifier(
     return pairs, lambda one, other: bool(known[one] and known[other] and known[one] != known[other])
 
 
-FALSE_SHARE: Final = 0.05
 MOST_ALIKE: Final = 1_000  # pairs told that are alike and not named, the most alike first
 LEAST_ALIKE: Final = -1.5  # score of such a pair
 MOST_WORDS: Final = 6  # told of a pair
