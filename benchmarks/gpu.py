@@ -60,7 +60,6 @@ def many_copies() -> Runs:
 ROWS = {
     "ucb1": (lambda: ten_arms("ucb1"), 1 << 21),
     "h-ucb": (lambda: five_agents("h-ucb"), 1 << 19),
-    "epsilon-greedy": (lambda: ten_arms("epsilon-greedy"), 1 << 19),
     "thompson": (lambda: ten_arms("thompson"), 1 << 18),
     "kl-ucb": (lambda: ten_arms("kl-ucb"), 1 << 17),
     "h-ucb, 2001 arms": (many_copies, 1 << 12),

@@ -9,7 +9,7 @@ from cloneproof.evaluation.reference import runs_of
 from cloneproof.runs.job import strata_of
 from cloneproof.runs.kernel import Runs
 
-MECHANISMS = ("ucb1", "h-ucb", "epsilon-greedy", "thompson", "kl-ucb")
+MECHANISMS = ("ucb1", "h-ucb", "thompson", "kl-ucb")
 UCB = ("ucb1", "h-ucb")
 
 
@@ -44,8 +44,6 @@ def _prior(draw):
 
 
 def _mechanism(draw, name):
-    if name == "epsilon-greedy":
-        return mechanism(name, c=float(draw.choice([1.0, 0.3, 5.0])))
     if name == "ucb1":
         return mechanism(name, constant=float(draw.choice([2.0, 1.0, 0.01, 1e-9, 1e6])))
     if name == "kl-ucb":

@@ -75,7 +75,7 @@ class CardRule(NamedTuple):
 class CardPlan(NamedTuple):
     """A bandit as a card plays it, on rewards that the kernel of cores steps; without agents, of one level."""
 
-    rule: Literal["ucb", "thompson", "epsilon-greedy", "kl-ucb"]
+    rule: Literal["ucb", "thompson", "kl-ucb"]
     arm: CardRule
     agent: CardRule | None
 

@@ -63,6 +63,10 @@ def test_what_the_card_does_not_play_is_drawn_on_the_cpu_and_says_so(as_card):
         MARKET, cp.mechanism("etc", arm_rounds=2), engine="runs", search=cp.Search(runs=2, device="gpu")
     )
     assert any("drawn on the CPU, not on the GPU: its rewards" in note for note in found.notes)
+    greedy = cp.evaluate(MARKET, cp.mechanism("epsilon-greedy"), engine="runs", search=cp.Search(runs=2, device="gpu"))
+    assert (
+        "drawn on the CPU, not on the GPU: no kernel on the GPU plays this mechanism with these rewards" in greedy.notes
+    )
     assert as_card.launches == 0
 
 
@@ -133,3 +137,4 @@ def test_auto_takes_the_card_for_long_samplings_only(as_card, monkeypatch):
 def test_auto_leaves_many_arms_and_what_the_card_does_not_play_to_the_cores(as_card, monkeypatch):
     assert not auto_on_card(monkeypatch, "h-ucb", 10_000, 10**6, copies=1000)
     assert not auto_on_card(monkeypatch, "etc", 10_000, 10**6, arm_rounds=2)
+    assert not auto_on_card(monkeypatch, "epsilon-greedy", 10_000, 10**6)

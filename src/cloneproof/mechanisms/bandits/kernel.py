@@ -37,7 +37,6 @@ KINDS: Final[tuple[IndexKind, ...]] = (
     "ucb", "kl-ucb", "steady-ucb", "steady-kl-ucb", "mean", "none", "posterior", "epsilon-greedy", "own",
 )  # fmt: skip
 """In the order of `rules.h`."""
-UsualUsual = Literal["ucb", "thompson", "epsilon-greedy"]
 LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
 MOST_LEADING: Final = 100_000  # arms of UCB
 MOST_PAGES: Final = 10**8  # that are stepped one by one
@@ -231,7 +230,7 @@ def looks_ns(rule: Rule, candidates: float, on_pages: bool = False, skips: bool 
 
 
 def _usual(rules: Sequence[Rule], job: Job) -> Usual | None:
-    """Say which usual bandit a job of the stepping kernel is: one of those that have a kernel of a GPU, or None.
+    """Say which usual bandit a job of the stepping kernel is: one of those that have loops of their own, or None.
 
     UCB also with two levels, and its sums are those by original.
     """
@@ -256,7 +255,7 @@ def card_plan(bandit: Bandit, job: Job) -> CardPlan | str:
     """Return what a GPU plays of a bandit that is stepped, or why none does."""
     usual, arm = _usual(bandit.rules, job), bandit.arm
     kl_ucb = bandit.agent is None and arm.index == "kl-ucb" and arm.tries == 1
-    if usual is None and not (kl_ucb and job.market.family.law == "coin"):
+    if usual == "epsilon-greedy" or (usual is None and not (kl_ucb and job.market.family.law == "coin")):
         return NOT_ON_CARDS
     if job.market.horizon > LONGEST or job.arms > MOST_LEADING:
         return f"the GPU takes at most {LONGEST:,} rounds and {MOST_LEADING:,} arms"

@@ -16,7 +16,7 @@ from cloneproof.runs.job import Job
 from cloneproof.runs.kernel import CardPlan, CardRule, Runs, arm_table, first_arms
 from cloneproof.runs.native.records import logarithm_table, ziggurat
 
-FLAT_UCB, ANY_UCB, THOMPSON, GREEDY, TREE_UCB, KL_UCB = range(6)
+FLAT_UCB, ANY_UCB, THOMPSON, TREE_UCB, KL_UCB = range(5)
 """The numbers of source/kernels.cu."""
 
 MOST_FLAT_ARMS: Final = 32
@@ -32,7 +32,7 @@ PLAN: Final = np.dtype(
         ("first_arm", "u8"),
         ("arm_exact", "u8"), ("arm_roots", "u8"), ("arm_shift", "i8"), ("arm_scale", "f8"),
         ("agent_exact", "u8"), ("agent_roots", "u8"), ("agent_shift", "i8"), ("agent_scale", "f8"),
-        ("thompson", "i8"), ("c", "f8"), ("logarithms", "u8"), ("ziggurat", "u8"),
+        ("c", "f8"), ("logarithms", "u8"), ("ziggurat", "u8"),
         ("pulls", "u8"), ("wins", "u8"),
     ]
 )  # fmt: skip
@@ -40,7 +40,7 @@ PLAN: Final = np.dtype(
 
 UNKNOWN_RUNS = 10_000  # where a precision or a verdict says when to stop
 WORTH_SECONDS = 4.0  # of the cores, twice what a card needs for CUDA and a kernel that is compiled
-QUICK_ROUNDS = 5e7  # rounds a second of a core, ten or twenty arms: UCB and epsilon-greedy
+QUICK_ROUNDS = 5e7  # rounds a second of a core, ten or twenty arms: UCB
 SLOW_ROUNDS = 1e6  # and the others
 
 
@@ -69,7 +69,7 @@ def _level_ends(job: Job, plan: CardPlan) -> IntArray:
 def choice_of(runs: Runs) -> KernelChoice:
     """Return the kernel of runs that a card plays."""
     job, plan, arms = runs.job, plan_of(runs), runs.job.arms
-    of_other_rules = {"kl-ucb": (KL_UCB, arms), "thompson": (THOMPSON, 4 * arms), "epsilon-greedy": (GREEDY, 5 * arms)}
+    of_other_rules = {"kl-ucb": (KL_UCB, arms), "thompson": (THOMPSON, 4 * arms)}
     if plan.rule in of_other_rules:
         kernel, slots = of_other_rules[plan.rule]
         return KernelChoice(kernel, 0, 0, slots)
@@ -131,9 +131,7 @@ def record_of(part: RunRange, begin: int, upload: Upload, means: FloatArray) -> 
                 f"{name}_shift": table.shift, f"{name}_scale": table.scale,
             }  # fmt: skip
     if plan.rule == "thompson":
-        numbers |= {"thompson": 1, "ziggurat": upload(ziggurat())}
-    elif plan.rule == "epsilon-greedy":
-        numbers["c"] = plan.arm.constant
+        numbers["ziggurat"] = upload(ziggurat())
     elif plan.rule == "kl-ucb":
         numbers |= {"c": plan.arm.constant, "logarithms": upload(logarithm_table(job.market.horizon))}
         numbers |= {"arm_shift": int(plan.arm.completed)}
@@ -168,6 +166,6 @@ def card_pays(drawn: Sequence[Runs], number: int | None, cores: int) -> bool:
         choice = choice_of(runs)
         if choice.kernel == ANY_UCB and choice.slots > MOST_TREE_SLOTS:
             return False  # thousands of arms are quicker on the cores
-        rate = QUICK_ROUNDS if choice.kernel in (FLAT_UCB, TREE_UCB, ANY_UCB, GREEDY) else SLOW_ROUNDS
+        rate = QUICK_ROUNDS if choice.kernel in (FLAT_UCB, TREE_UCB, ANY_UCB) else SLOW_ROUNDS
         seconds += runs.job.market.horizon * (number or UNKNOWN_RUNS) / (cores * rate)
     return seconds > WORTH_SECONDS

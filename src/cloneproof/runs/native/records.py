@@ -24,7 +24,7 @@ from cloneproof.runs.native.own import compiled_quantile
 FAMILIES: Final[tuple[FamilyLaw, ...]] = ("coin", "point", "normal", "beta", "own")
 """In the order of `rewards.h`."""
 ORDERS: Final = {"round-robin": 0, "block": 1, "index": 2}
-NOT_ON_CARDS: Final = "no kernel on the GPU plays it with these rewards"
+NOT_ON_CARDS: Final = "no kernel on the GPU plays this mechanism with these rewards"
 IN_BLOCKS: Final = "its rewards are drawn in blocks, which a CPU does at no cost of the horizon"
 MEANS_PLAYED: Final = 37  # times the mean of a random end: what comes later weighs e^-37, less than rounding
 SCIPY: Final = {"normal": "ndtri", "beta": "__pyx_fuse_0betaincinv"}  # fuse 0: the one for doubles

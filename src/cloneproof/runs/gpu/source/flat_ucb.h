@@ -96,12 +96,5 @@ template <int COUNT> DEVICE void play_flat_ucb(const Run& run, FlatMemory m, con
         m.stats[arm * THREADS] = halves(pulls, wins);
         m.lines[arm * THREADS] = line_of(from_u32(wins), pulls, bonus.scale);
     }
-    i32 *pulls = plan.pulls + run.number * plan.originals, *wins = plan.wins + run.number * plan.agents;
-    for (i64 o = 0; o < plan.originals; ++o) pulls[o] = 0;
-    for (i64 i = 0; i < plan.agents; ++i) wins[i] = 0;
-    for (int k = 0; k < arms; ++k) {
-        i32 original = plan.original[k];
-        pulls[original] += (i32)low_half(m.stats[k * THREADS]);
-        wins[plan.agent_of[original]] += (i32)high_half(m.stats[k * THREADS]);
-    }
+    add_up_arms(run, {m.stats, THREADS});
 }

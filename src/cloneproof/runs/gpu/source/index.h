@@ -118,3 +118,17 @@ DEVICE u64 leader(const Candidates& all, const Bonus& bonus, i64 clock, u64 ties
     if (near == 1) return top;
     return session_choice(all, root, least, cached(bonus.exact + clock), ties, rounds);
 }
+
+// What a run comes to, from the pulls and wins of each arm.
+DEVICE void add_up_arms(const Run& run, Slots all) {
+    const Plan& plan = *run.plan;
+    i32 *pulls = plan.pulls + run.number * plan.originals, *wins = plan.wins + run.number * plan.agents;
+    for (i64 o = 0; o < plan.originals; ++o) pulls[o] = 0;
+    for (i64 i = 0; i < plan.agents; ++i) wins[i] = 0;
+    for (i64 a = 0; a < plan.arms; ++a) {
+        i32 original = plan.original[a];
+        u64 stats = all(a);
+        pulls[original] += (i32)low_half(stats);
+        wins[plan.agent_of[original]] += (i32)high_half(stats);
+    }
+}

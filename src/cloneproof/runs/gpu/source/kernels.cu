@@ -11,9 +11,8 @@
 #define FLAT_UCB 0
 #define ANY_UCB 1
 #define THOMPSON 2
-#define GREEDY 3
-#define TREE_UCB 4
-#define KL_UCB 5
+#define TREE_UCB 3
+#define KL_UCB 4
 
 #ifdef __CUDACC__
 
@@ -45,10 +44,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) play(const Plan* plans, i6
         play_ucb(run, all);
 #elif KERNEL == THOMPSON
         play_thompson(run, all, z);
-#elif KERNEL == KL_UCB
-        play_kl_ucb(run, all);
 #else
-        play_greedy(run, all);
+        play_kl_ucb(run, all);
 #endif
 #endif
     }
@@ -70,10 +67,8 @@ extern "C" void play(int kernel, int arms, const Plan* plans, i64 runs, u64* mem
         } else if (kernel == THOMPSON) {
             Ziggurat z = {plans->ziggurat, plans->ziggurat + 514};
             play_thompson(run, all, z);
-        } else if (kernel == KL_UCB) {
-            play_kl_ucb(run, all);
         } else {
-            play_greedy(run, all);
+            play_kl_ucb(run, all);
         }
     }
 }

@@ -3,7 +3,7 @@
 // An index is the root of an equation, found by Newton's method. The arm of the last round goes first; for every other
 // one a single divergence tells whether its index is surely below the highest so far, and only the rest are solved.
 #pragma once
-#include "greedy.h"
+#include "index.h"
 #include "kl_bound.h"
 
 // Whether an index is below another one by far more than it is rounded: n kl(mean, bar) > width.
@@ -81,5 +81,5 @@ DEVICE void play_kl_ucb(const Run& run, Slots all) {
                    threshold(run.means[plan.original[chosen]]);
         all(chosen) = stats + (won ? 0x100000001ull : 1ull);
     }
-    click_results(run, all);
+    add_up_arms(run, all);
 }

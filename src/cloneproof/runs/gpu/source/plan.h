@@ -21,8 +21,7 @@ struct Plan {
     const i32 *agent_of, *place_of;    // of each original
     const i32* first_arm;            // of each level, and the end
     Bonus arm, agent;
-    i64 thompson;
-    double c;  // of epsilon-greedy and KL-UCB: their parameter
+    double c;  // of KL-UCB: its parameter
     const double* logarithms;  // of 0, 1, .. rounds
     const double* ziggurat;
     i32 *pulls, *wins;  // results: runs x originals, runs x agents

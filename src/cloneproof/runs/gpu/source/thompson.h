@@ -5,7 +5,7 @@
 // not for one in every arm.
 #pragma once
 #include "beta_variate.h"
-#include "greedy.h"
+#include "index.h"
 
 // Four slots for each arm: stream of draws, (pulls, wins), and the slopes of the two gamma variates. The tape and the
 // threshold of the one arm that is pulled are made anew.
@@ -111,5 +111,5 @@ DEVICE void play_thompson(const Run& run, Slots all, Ziggurat z) {
         (won ? m.slopes : m.others)(chosen) =
             bits_of(gamma_slope(gamma_size(won ? high_half(stats) : low_half(stats) - high_half(stats))));
     }
-    click_results(run, m.stats);
+    add_up_arms(run, m.stats);
 }
