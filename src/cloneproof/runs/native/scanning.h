@@ -20,17 +20,11 @@ template <class Value> i64 highest(const Level& level, const Value& value) {
 }
 
 struct Indifferent : Level {
-    void open(const RuleNumbers* its, Candidate* first, i64 candidates, i64 exploring, u64 own_stream) {
-        Level::open(its, first, candidates, exploring, own_stream);
-    }
     i64 pick(i64) const { return lot(count); }
 };
 
 // With probability min(1, cK / t) a random candidate, else the highest mean.
 struct EpsilonGreedy : Level {
-    void open(const RuleNumbers* its, Candidate* first, i64 candidates, i64 exploring, u64 own_stream) {
-        Level::open(its, first, candidates, exploring, own_stream);
-    }
     i64 pick(i64 clock) const {
         const double coin = uniform(word(stream, COIN_STREAM), (u64)rounds);
         if (coin * (double)clock < rule->one * (double)count)

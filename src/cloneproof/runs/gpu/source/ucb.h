@@ -24,10 +24,8 @@ DEVICE UcbMemory ucb_memory(Slots all, i64 arms, i64 levels) {
 OUTLINED void open_level(const Run& run, const UcbMemory& m, u64 stream, i64 level) {
     const Plan& plan = *run.plan;
     u64 order = word(stream, EXPLORE_STREAM);
-    for (u64 p = (u64)plan.first_arm[level]; p < (u64)plan.first_arm[level + 1]; ++p) {
-        m.stats(p) = 0;
+    for (u64 p = (u64)plan.first_arm[level]; p < (u64)plan.first_arm[level + 1]; ++p)
         m.tapes(p) = word(word(order, plan.key[p]), 0);
-    }
 }
 
 // The next arm of the exploration: of those never pulled the one of smallest hash. Its tape begins.
@@ -65,23 +63,6 @@ OUTLINED i64 explored_agent(const Plan& plan, const UcbMemory& m, u64 order) {
     return best;
 }
 
-OUTLINED void add_up(const Run& run, const UcbMemory& m) {
-    const Plan& plan = *run.plan;
-    i32 *pulls = plan.pulls + run.number * plan.originals, *wins = plan.wins + run.number * plan.agents;
-    for (i64 o = 0; o < plan.originals; ++o) pulls[o] = 0;
-    for (i64 i = 0; i < plan.agents; ++i) wins[i] = 0;
-    for (i64 level = 0; level < plan.levels; ++level) {
-        if (low_half(m.agent_stats(level)) == 0) continue;
-        for (u64 p = (u64)plan.first_arm[level]; p < (u64)plan.first_arm[level + 1]; ++p) {
-            u64 stats = m.stats(p);
-            if (low_half(stats) == 0) continue;
-            i32 original = plan.original[p];
-            pulls[original] += (i32)low_half(stats);
-            wins[plan.agent_of[original]] += (i32)high_half(stats);
-        }
-    }
-}
-
 DEVICE void play_ucb(const Run& run, Slots all) {
     const Plan& plan = *run.plan;
     const Bonus arm_bonus = plan.arm, agent_bonus = plan.agent;
@@ -90,6 +71,7 @@ DEVICE void play_ucb(const Run& run, Slots all) {
     u64 agents_stream = level_stream(run.streams.levels, 0, 0);
     u64 agent_ties = word(agents_stream, TIE_STREAM), agent_order = word(agents_stream, EXPLORE_STREAM);
     for (i64 i = 0; i < plan.levels; ++i) m.agent_stats(i) = m.agent_sums(i) = 0;
+    for (i64 a = 0; a < plan.arms; ++a) m.stats(a) = 0;
     for (i64 t = 1; t <= plan.horizon; ++t) {
         i64 level = 0;
         if (!flat && t <= plan.levels) {
@@ -132,7 +114,5 @@ DEVICE void play_ucb(const Run& run, Slots all) {
         m.stats(p) = halves(pulls, wins);
         m.agent_stats(level) = halves(rounds + 1, whole);
     }
-    add_up(run, m);
+    add_up_arms(run, m.stats);
 }
-
-DEVICE u64 ucb_slots(i64 arms, i64 levels) { return (u64)(4 * arms + 3 * levels); }
