@@ -151,7 +151,7 @@ def _observed(mechanism: Mechanism, counts: Sequence[int], history: History) -> 
         return State(now, None, (_level(events, sum(counts), explore),))
     trial = len(counts) * mechanism.agent.tries
     agents = _level([(pull.agent, pull.reward) for pull in history], len(counts), mechanism.agent.tries)
-    since = history[trial:] if mechanism.clears_at_award and len(history) >= trial else history
+    since = history[trial:] if getattr(mechanism, "clears", False) and len(history) >= trial else history
     inside = tuple(
         _level([(pull.arm, pull.reward) for pull in since if pull.agent == agent], count, mechanism.arm.tries)
         for agent, count in enumerate(counts)
@@ -211,12 +211,13 @@ def _pick(rule: Rule, explore: int, level: Level, scores: Sequence[Fraction | No
     everybody = range(len(level.pulls))
     if min(level.pulls) < explore:
         unfinished = [k for k in everybody if level.pulls[k] < explore]
-        if rule.order == "index":
+        order = getattr(rule, "order", "round-robin")
+        if order == "index":
             return {unfinished[0]: ONE}
-        if rule.order == "block":
+        if order == "block":
             return _evenly([k for k in unfinished if level.pulls[k] > 0] or unfinished)
         return _evenly([k for k in unfinished if level.pulls[k] == min(level.pulls)])
-    if rule.commits and level.first_pick is not None:
+    if getattr(rule, "commits", False) and level.first_pick is not None:
         return {level.first_pick: ONE}
     rounds = sum(level.pulls) + (1 if rule.clock == "current" else 0)
     if rule.name == "uniform":
