@@ -278,7 +278,7 @@ def test_an_unsettled_answer_names_candidates_and_crowns_none(creators):
 
 
 def test_what_was_left_for_lack_of_time_is_an_exit_code_where_time_was_given(creators, monkeypatch):
-    monkeypatch.setattr("cloneproof.advice.recommend.recommend", lambda *_, **__: replace(creators, left=True))
+    monkeypatch.setattr(cp, "recommend", lambda *_, **__: replace(creators, left=True))
     codes = [command.run("recommend", CREATORS, *more).returncode for more in ((), ("--seconds", "9"))]
     assert codes == [0, 3]
 
